@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The programs as a person runs them. Usage: programs.sh DIRECTORY-WITH-THE-PROGRAMS
+set -u
+bin=$(cd "${1:?directory with the programs}" && pwd)
+tmp=$(mktemp -d) || exit 1
+pids=()
+failed=0
+cleanup() {
+	for p in "${pids[@]}"; do kill "$p" 2>/dev/null; done
+	wait
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+
+ok() { echo "ok - $1"; }
+bad() { echo "not ok - $1"; failed=1; }
+
+# expect STATUS PATTERN NAME COMMAND...: exit status, and a pattern in the output
+expect() {
+	local want=$1 pattern=$2 name=$3 out status
+	shift 3
+	out=$(timeout 20 "$@" 2>&1)
+	status=$?
+	if [ "$status" = "$want" ] && grep -qE -- "$pattern" <<<"$out"; then
+		ok "$name"
+	else
+		bad "$name: status $status, wanted $want and /$pattern/ in: $out"
+	fi
+}
+
+# until_true COMMAND...: at most 10 s
+until_true() {
+	for _ in $(seq 200); do
+		"$@" >/dev/null 2>&1 && return 0
+		read -r -t 0.05 <> <(:)
+	done
+	return 1
+}
+
+root=$tmp/root
+mkdir -p "$root"/proc/{pressure,sys/kernel/random} "$root"/sys/devices/system/cpu
+printf 'cpu  500 0 0 500 30 0 0 70 0 0\ncpu0 500 0 0 500 30 0 0 70 0 0\nprocs_running 3\n' \
+	>"$root/proc/stat"
+echo "100.50 1.00" >"$root/proc/uptime"
+echo "0-1" | tee "$root"/sys/devices/system/cpu/{online,present} >/dev/null
+echo "a58921af-d380-4323-a209-0406c16e2cc3" >"$root/proc/sys/kernel/random/boot_id"
+conf=$tmp/t.conf
+echo "[tandemd]" >"$conf"
+
+for p in tandemd tandem-groupd tandemctl; do
+	expect 0 '0\.[0-9]+' "$p --version" "$bin/$p" --version
+	expect 0 '^Usage' "$p --help" "$bin/$p" --help
+	expect 2 'help' "$p with an unknown option" "$bin/$p" --nonsense
+done
+expect 2 'unexpected argument' "tandemd with an argument" "$bin/tandemd" x
+expect 2 'not valid' "a period out of range" "$bin/tandemd" --period-ms 99
+expect 2 'not valid' "a port that is no name" "$bin/tandemd" --port ../x
+expect 2 'NAME=PATH' "a guest without path" "$bin/tandem-groupd" --socket x
+expect 1 'No such file' "a named configuration that is missing" "$bin/tandemd" --config "$tmp/none"
+expect 1 'not a regular file' "a directory as configuration" "$bin/tandemd" --config "$tmp"
+echo "period_ms = x" >>"$conf"
+expect 2 't.conf:2: period_ms' "a bad value" "$bin/tandemd" --config "$conf"
+head -c 3000 /dev/urandom >"$tmp/binary"
+printf '\0' >>"$tmp/binary"
+expect 2 'binary:[0-9]+: ' "a binary as configuration" "$bin/tandemd" --config "$tmp/binary"
+expect 0 '"used_ms":5000,"steal_ms":700,' "--once prints what /proc says" \
+	"$bin/tandemd" --once --json --root "$root" --period-ms 100
+expect 1 'tandemd: cannot open the root directory' "a root that is missing" \
+	"$bin/tandemd" --once --root "$tmp/none"
+expect 1 'daemon running' "tandemctl without a daemon" "$bin/tandemctl" -s "$tmp/no.sock" status
+expect 2 'unknown command' "tandemctl with an unknown command" "$bin/tandemctl" nonsense
+expect 2 'no command' "tandemctl without a command" "$bin/tandemctl"
+expect 1 'not every named guest' "--once without an answer" \
+	"$bin/tandem-groupd" --once --timeout 1 --socket "a=$tmp/none.sock"
+
+printf '[tandemd]\nperiod_ms = 100\nheartbeat_ms = 200\n' >"$conf"
+"$bin/tandemd" --config "$conf" --root "$root" --socket "$tmp/run/t.sock" --dry-run \
+	>"$tmp/out" 2>"$tmp/log" &
+pid=$!
+pids+=("$pid")
+until_true "$bin/tandemctl" -s "$tmp/run/t.sock" --json status || bad "tandemd's control socket"
+expect 0 'not loaded' "tandemctl status" "$bin/tandemctl" -s "$tmp/run/t.sock" status
+expect 0 '"used_ms":5000' "tandemctl status --json" \
+	"$bin/tandemctl" -s "$tmp/run/t.sock" --json status
+expect 1 'there is no such thing' "tandemctl asks the wrong daemon" \
+	"$bin/tandemctl" -s "$tmp/run/t.sock" guests
+expect 1 'another daemon serves it' "a second tandemd" \
+	"$bin/tandemd" --config "$conf" --root "$root" --socket "$tmp/run/t.sock"
+until_true grep -q '"seq":[3-9]' "$tmp/out" && ok "heartbeats" || bad "heartbeats"
+echo "period_ms = 5" >>"$conf"
+kill -HUP "$pid"
+until_true grep -q 'the old one stays' "$tmp/log" && ok "a bad reload" || bad "a bad reload"
+printf '[tandemd]\nperiod_ms = 150\n' >"$conf"
+kill -HUP "$pid"
+until_true grep -q '"period_ms":150' "$tmp/out" && ok "a good reload" || bad "a good reload"
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 0 ] && [ ! -e "$tmp/run/t.sock" ] && ok "SIGTERM" || bad "SIGTERM: status $status"
+
+"$bin/tandem-groupd" --control "$tmp/run/g.sock" --socket "a=$tmp/none.sock" 2>"$tmp/glog" &
+pid=$!
+pids+=("$pid")
+until_true "$bin/tandemctl" -s "$tmp/run/g.sock" guests || bad "groupd's control socket"
+expect 0 '^a .* gone' "tandemctl guests" "$bin/tandemctl" -s "$tmp/run/g.sock" guests
+expect 0 '"state":"gone"' "tandemctl guests --json" "$bin/tandemctl" -s "$tmp/run/g.sock" -j guests
+kill -INT "$pid" 2>/dev/null
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 0 ] && [ ! -e "$tmp/run/g.sock" ] && ok "SIGTERM of groupd" ||
+	bad "SIGTERM of groupd: status $status"
+exit $failed

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Where there is neither KVM nor Xen, tandem.ko says so and leaves no trace.
+. "$(dirname "$0")/../lib/job.sh"
+
+give product
+plain_start p "$KERNEL" "-smp 2"
+
+before=$(in_guest p leftovers)
+out=$(on p 'insmod /t/product.ko 2>&1')
+ok $((! $?)) "tandem.ko does not load under plain TCG"
+like "$out" "No such device" "insmod says ENODEV"
+is "$(on p 'dmesg | grep -c "tandem: "')" 1 "one line in the kernel log"
+like "$(on p 'dmesg | grep "tandem: "')" "KVM" "it names what was looked for"
+is "$(in_guest p leftovers)" "$before" "no trace is left"
+out=$(on p 'insmod /t/product.ko enable=0 2>&1')
+like "$out" "No such device" "enable=0 refuses too"
+like "$(on p 'dmesg | grep "tandem: " | tail -n 1')" "enable=0" "and says which switch it was"
+try "clean log" clean_log p
+tap_done
