@@ -9,7 +9,7 @@ RIG_PACKAGES=(
 	busybox-static kmod cpio xz-utils zstd make gcc libc6-dev pkgconf bash
 	procps iproute2 qemu-system-x86 seabios
 	libinih-dev libjson-c-dev libev-dev liburcu-dev
-	rt-tests linux-perf
+	rt-tests perl sparse
 )
 
 # mirrors: the machine's own mirrors, from apt's configuration at run time.

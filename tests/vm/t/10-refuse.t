@@ -10,11 +10,13 @@ before=$(in_guest p leftovers)
 out=$(on p 'insmod /t/product.ko 2>&1')
 ok $((! $?)) "tandem.ko does not load under plain TCG"
 like "$out" "No such device" "insmod says ENODEV"
-is "$(on p 'dmesg | grep -c "tandem: "')" 1 "one line in the kernel log"
-like "$(on p 'dmesg | grep "tandem: "')" "KVM" "it names what was looked for"
+# the kernel's own lines about modules from outside its tree are not ours
+ours() { on p 'dmesg | grep "tandem: " | grep -v -e "taints kernel" -e "module verification failed"'; }
+is "$(ours | wc -l)" 1 "one line in the kernel log"
+like "$(ours)" "KVM" "it names what was looked for"
 is "$(in_guest p leftovers)" "$before" "no trace is left"
 out=$(on p 'insmod /t/product.ko enable=0 2>&1')
 like "$out" "No such device" "enable=0 refuses too"
-like "$(on p 'dmesg | grep "tandem: " | tail -n 1')" "enable=0" "and says which switch it was"
+like "$(ours | tail -n 1)" "enable=0" "and says which switch it was"
 try "clean log" clean_log p
 tap_done
