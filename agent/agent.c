@@ -115,7 +115,7 @@ static void agent_line(void *arg, char *line, size_t len)
 
 	/* Bounds the parsing, too; what is over it is dropped unread. */
 	if (!rate_take(&a->asked, 1, clock_ms())) {
-		log_limited(&a->odd, LOG_WARNING, "port %s: the host sends more than %d lines/s",
+		log_limited(&a->fast, LOG_WARNING, "port %s: the host sends more than %d lines/s",
 			    a->port.name, ASKED_PER_S);
 		return;
 	}
@@ -136,9 +136,19 @@ static void agent_line(void *arg, char *line, size_t len)
 	json_object_put(msg);
 }
 
+static void agent_oversized(void *arg)
+{
+	struct agent *a = arg;
+
+	log_limited(&a->large, LOG_WARNING,
+		    "port %s: a line of more than %d bytes from the host is dropped",
+		    a->port.name, LINE_BYTES_MAX);
+}
+
 static const struct port_ops agent_port_ops = {
 	.opened = agent_opened,
 	.line = agent_line,
+	.oversized = agent_oversized,
 };
 
 static bool agent_sample(struct agent *a)
@@ -209,6 +219,8 @@ bool agent_start(struct agent *a, struct ev_loop *loop, const struct agent_conf 
 	a->dry_run = dry_run;
 	a->out = stdout;
 	a->odd.interval_ms = 60000;
+	a->fast.interval_ms = 60000;
+	a->large.interval_ms = 60000;
 	a->slow.interval_ms = 60000;
 	a->line.max = LINE_BYTES_MAX;
 	rate_init(&a->asked, ASKED_PER_S, ASKED_PER_S, clock_ms());

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What drivers/char/virtio_console.c does, and what follows from it:
+ * What drivers/char/virtio_console.c does (read in 6.1, 6.12 and 7.3, which do not
+ * differ in this), and what follows from it:
  *
- * - While nobody has the chardev open on the host, poll() says POLLHUP at once
- *   and without end, read() gives 0, write() gives EAGAIN. A level-triggered
- *   watcher would spin. So the port is watched only while the host reads. While
- *   it does not, an edge-triggered epoll set tells when the driver wakes up its
- *   queue, which it does when the host connects; and port_look(), called on the
+ * - While nobody has the chardev open on the host, poll() says POLLHUP and
+ *   POLLIN at once and without end, read() gives what had arrived before and then
+ *   0, write() gives EAGAIN. A level-triggered watcher would spin. So the port is
+ *   watched only while the host reads. While it does not, an edge-triggered epoll
+ *   set tells when the driver wakes up its queue, which it does when the host
+ *   connects and when the port is unplugged; and port_look(), called on the
  *   sampling tick, would notice even without.
- * - After hot-unplug read() and write() give ENODEV, and poll() POLLHUP.
+ * - After hot-unplug read() and write() give ENODEV, and poll() POLLHUP alone. The
+ *   descriptor never works again, and closing it is safe; a port that is plugged
+ *   in again is a new device.
+ * - A port can be open once: the second open() gives EBUSY.
+ * - write() takes at most 32 KiB, all of it or nothing. It gives EAGAIN when the
+ *   queue is full, and 0 when the queue does not take the buffer for another
+ *   reason, such as a device that is broken or suspending: poll() goes on to say
+ *   POLLOUT then, so only the next tick tries again.
+ * - SIGIO is for those who ask for it with O_ASYNC. Nobody does here.
  * - The host may go and come back between two looks. Nothing here can see that;
  *   the host asks for a report when it connects.
  * - What was half written when the host went is lost, and the next reader may
@@ -145,10 +155,14 @@ static void port_flush(struct port *p)
 			port_removed(p);
 			return;
 		}
+		if (!n)
+			break;
 		p->out_pos += (size_t)n;
 	}
-	p->out_len = 0;
-	p->out_pos = 0;
+	if (p->out_pos == p->out_len) {
+		p->out_len = 0;
+		p->out_pos = 0;
+	}
 	port_watch(p, EV_READ);
 }
 
@@ -165,12 +179,15 @@ enum port_input { INPUT_NONE, INPUT_SOME, INPUT_END, INPUT_GONE };
 /* One read, so that a host that never stops sending gets no more than its turn. */
 static enum port_input port_read(struct port *p)
 {
+	uint64_t oversized = p->in.oversized;
 	char data[LINE_BYTES_MAX];
 	ssize_t n = read(p->fd, data, sizeof(data));
 
 	if (n > 0) {
 		if (!line_feed(&p->in, data, (size_t)n, port_line, p))
 			return INPUT_GONE;
+		if (p->in.oversized != oversized)
+			p->ops->oversized(p->arg);
 		return INPUT_SOME;
 	}
 	if (!n || errno == ECONNRESET)
@@ -363,14 +380,15 @@ void port_attach(struct port *p, int fd)
  * port_look() - see whether anything has changed; call it on every tick
  * @p: the port
  *
- * Cheap while the host reads, as the event loop tells everything then.
+ * Cheap while the host reads, as the event loop tells everything then but that a
+ * write that took nothing may be tried again.
  */
 void port_look(struct port *p)
 {
 	int fd;
 
 	if (p->fd >= 0) {
-		if (p->state != PORT_OPEN)
+		if (p->state != PORT_OPEN || p->out_len)
 			port_check(p);
 		return;
 	}

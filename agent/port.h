@@ -25,10 +25,12 @@ enum port_state {
  * struct port_ops - what the owner wants to know
  * @opened: the host has begun to read
  * @line: a line from the host
+ * @oversized: the host sends a line that is too long, which is dropped
  */
 struct port_ops {
 	void (*opened)(void *arg);
 	void (*line)(void *arg, char *line, size_t len);
+	void (*oversized)(void *arg);
 };
 
 /**

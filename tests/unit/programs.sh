@@ -60,6 +60,11 @@ expect 2 'NAME=PATH' "a guest without path" "$bin/tandem-groupd" --socket x
 expect 1 'No such file' "a named configuration that is missing" "$bin/tandemd" --config "$tmp/none"
 expect 1 'not a regular file' "a directory as configuration" "$bin/tandemd" --config "$tmp"
 echo "period_ms = x" >>"$conf"
+top=$(cd "$(dirname "$0")/../.." && pwd)
+expect 0 '"used_ms":5000' "the packaged tandemd.conf is valid" \
+	"$bin/tandemd" --once --root "$root" --config "$top/packaging/tandemd.conf"
+expect 1 'not every named guest' "the packaged groupd.conf is valid" \
+	"$bin/tandem-groupd" --config "$top/packaging/groupd.conf" --once --timeout 1 --socket a="$tmp/none.sock"
 expect 2 't.conf:2: period_ms' "a bad value" "$bin/tandemd" --config "$conf"
 head -c 3000 /dev/urandom >"$tmp/binary"
 printf '\0' >>"$tmp/binary"

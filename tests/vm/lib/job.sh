@@ -52,3 +52,33 @@ add_built() {
 
 # in_guest NAME COMMANDS: with the guest's own library loaded.
 in_guest() { on "$1" ". /t/lib.sh; $2"; }
+
+# cycles NAME BUILD COUNT: load flat and hinting, unload, COUNT times, beside
+# lock contention and hackbench; both variants by turns.
+cycles() {
+	local grown per=16	# KiB a cycle that count as a leak
+
+	T=900 try "$3 load-unload cycles under load" on "$1" "
+		insmod /t/lockload.ko class=mutex threads=3 hold_us=50 gap_us=200 || exit 1
+		(while :; do hackbench -g 1 -f 2 -l 100 >/dev/null; done) & load=\$!
+		i=0
+		while [ \$i -lt $3 ]; do
+			[ \$i -ne 10 ] || { echo 3 >/proc/sys/vm/drop_caches
+				awk '/SUnreclaim/ { print \$2 }' /proc/meminfo >/tmp/mem0; }
+			v=flat; [ \$((i % 2)) = 0 ] || v=flat-llc
+			insmod /t/$2.ko flatten=on hints=on variant=\$v || exit 2
+			[ \"\$(cat /sys/kernel/tandem/topology/state)\" = flat ] || exit 3
+			[ \"\$(cat /sys/kernel/tandem/hints/state)\" = active ] || exit 4
+			rmmod tandem || exit 5
+			i=\$((i + 1))
+		done
+		kill \$load; killall -q hackbench; rmmod lockload
+		while pgrep hackbench >/dev/null; do usleep 100000; done
+		echo 3 >/proc/sys/vm/drop_caches
+		awk '/SUnreclaim/ { print \$2 }' /proc/meminfo >/tmp/mem1"
+	is "$(in_guest "$1" leftovers)" "" "nothing outlives the module"
+	grown=$(on "$1" 'echo $(($(cat /tmp/mem1) - $(cat /tmp/mem0)))')
+	note "unreclaimable slab after the cycles: $grown KiB more"
+	above $(($3 * per)) "$grown" "less than $per KiB a cycle was not given back"
+	try "clean log" clean_log "$1"
+}
