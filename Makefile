@@ -16,6 +16,8 @@ CPPFLAGS += -D_GNU_SOURCE -DTANDEM_VERSION='"$(VERSION)"' -Iagent -Iguest-kmod
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN)
 LDLIBS	:= -linih -ljson-c -lev $(shell pkg-config --libs liburcu 2>/dev/null || echo -lurcu) -lpthread
 SAN	:=
+# what the build needs is installed first; set it to nothing where that is done
+PREREQ	?= prereq
 
 PROGRAMS := tandemd tandem-groupd tandemctl
 AGENT_SRC := $(filter-out $(PROGRAMS:%=agent/%.c),$(wildcard agent/*.c))
@@ -49,7 +51,7 @@ module: ## build tandem.ko against KDIR into KOUT
 
 agent: $(PROGRAMS:%=$(BUILD)/bin/%) ## build tandemd, tandem-groupd and tandemctl into build/bin
 
-$(BUILD)/%.o: %.c | prereq
+$(BUILD)/%.o: %.c | $(PREREQ)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -75,7 +77,7 @@ unit: ## build and run the unit tests, plain and with ASan and UBSan
 	@$(MAKE) --no-print-directory unit-run BUILD='$(BUILD)/asan' \
 		SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(AGENT_SRC) $(wildcard agent/*.h) | prereq
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(AGENT_SRC) $(wildcard agent/*.h) | $(PREREQ)
 	@mkdir -p $(@D)
 	$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		-o $@ $< $(AGENT_SRC) $(LDLIBS)

@@ -62,6 +62,8 @@ struct agent_sample {
  * @pushed: what the host has
  * @asked: bounds how often the host may ask
  * @odd: limit for the line about messages that are not understood
+ * @fast: limit for the line about more messages than it may send
+ * @large: limit for the line about lines that are too long
  * @slow: limit for the line about a host that does not drain
  * @tok: JSON parser for what the host says
  * @line: the report that is being encoded
@@ -80,6 +82,8 @@ struct agent {
 	struct push_state pushed;
 	struct rate_bucket asked;
 	struct log_limit odd;
+	struct log_limit fast;
+	struct log_limit large;
 	struct log_limit slow;
 	struct json_tokener *tok;
 	struct buf line;

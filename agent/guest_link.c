@@ -293,6 +293,8 @@ struct guest *guest_add(struct groupd *gd, const char *name, const char *path, b
 	g->named = named;
 	g->odd.interval_ms = 60000;
 	g->talk.interval_ms = 1000;
+	/* A reboot is "gone", "cannot connect", "connected" and "rebooted" in a second. */
+	g->talk.burst = 7;
 	g->backoff_ms = BACKOFF_FIRST_MS;
 	g->now.since_ms = clock_ms();
 	g->now.hints_per_s_milli = REPORT_UNKNOWN;

@@ -89,13 +89,15 @@ void log_line(int priority, const char *fmt, ...)
  */
 bool log_allowed(struct log_limit *limit, int64_t now_ms, unsigned long *missed)
 {
-	if (now_ms < limit->next_ms) {
+	int64_t from_ms = limit->next_ms > now_ms ? limit->next_ms : now_ms;
+
+	if (from_ms - now_ms > limit->burst * limit->interval_ms) {
 		limit->missed++;
 		return false;
 	}
 	*missed = limit->missed;
 	limit->missed = 0;
-	limit->next_ms = now_ms + limit->interval_ms;
+	limit->next_ms = from_ms + limit->interval_ms;
 	return true;
 }
 

@@ -13,11 +13,13 @@
 /**
  * struct log_limit - rate limit for a line that a peer can cause
  * @interval_ms: at most one line in so many milliseconds
- * @next_ms: CLOCK_MONOTONIC time from which the next line may appear
+ * @burst: and so many more at once after a quiet time
+ * @next_ms: CLOCK_MONOTONIC time from which a line may appear without the burst
  * @missed: lines kept back since the last one that appeared
  */
 struct log_limit {
 	int64_t interval_ms;
+	int64_t burst;
 	int64_t next_ms;
 	unsigned long missed;
 };

@@ -124,6 +124,8 @@ static void port_hungup(struct port *p)
 {
 	port_watch(p, 0);
 	port_drop_output(p);
+	/* Now and not when the next one comes: its first bytes may be read by then. */
+	line_reset(&p->in);
 	port_edge_start(p);
 	port_set_state(p, PORT_HUNGUP);
 }
@@ -133,7 +135,6 @@ static void port_opened(struct port *p)
 	if (p->state == PORT_OPEN)
 		return;
 	port_edge_stop(p);
-	line_reset(&p->in);
 	p->resync = true;
 	port_set_state(p, PORT_OPEN);
 	port_watch(p, EV_READ);
@@ -304,8 +305,8 @@ static int port_open_at(struct port *p, const char *path)
 static int port_open_by_class(struct port *p)
 {
 	char path[320], name[PORT_NAME_MAX + 1];
+	int fd = -1, dir_fd, error = ENOENT;
 	struct dirent *entry;
-	int fd = -1, dir_fd;
 	DIR *dir;
 
 	dir_fd = openat(p->root_fd, "sys/class/virtio-ports", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -336,11 +337,21 @@ static int port_open_by_class(struct port *p)
 			continue;
 		snprintf(path, sizeof(path), "dev/%s", entry->d_name);
 		fd = port_open_at(p, path);
+		if (fd < 0)
+			error = errno;
 	}
 	closedir(dir);
+	errno = error;
 	return fd;
 }
 
+/* Not there, or unplugged while it was being opened. */
+static bool port_no_such(int error)
+{
+	return !error || error == ENOENT || error == ENOTDIR || error == ENXIO || error == ENODEV;
+}
+
+/* Returns -1 with errno when there is none, or none that can be opened. */
 static int port_find(struct port *p)
 {
 	char path[PORT_NAME_MAX + 32];
@@ -352,7 +363,7 @@ static int port_find(struct port *p)
 	} else {
 		snprintf(path, sizeof(path), "dev/virtio-ports/%s", p->name);
 		fd = port_open_at(p, path);
-		if (fd < 0)
+		if (fd < 0 && port_no_such(errno))
 			fd = port_open_by_class(p);
 	}
 	if (fd < 0)
@@ -361,6 +372,7 @@ static int port_find(struct port *p)
 	if (!fstat(fd, &st) && S_ISCHR(st.st_mode))
 		return fd;
 	close(fd);
+	errno = ENODEV;
 	return -1;
 }
 
@@ -385,18 +397,28 @@ void port_attach(struct port *p, int fd)
  */
 void port_look(struct port *p)
 {
-	int fd;
+	int fd, error;
 
 	if (p->fd >= 0) {
 		if (p->state != PORT_OPEN || p->out_len)
 			port_check(p);
 		return;
 	}
+	errno = 0;
 	fd = port_find(p);
-	if (fd < 0)
-		port_set_state(p, PORT_ABSENT);
-	else
+	if (fd >= 0) {
+		p->error = 0;
 		port_attach(p, fd);
+		return;
+	}
+	error = port_no_such(errno) ? 0 : errno;
+	if (error && error != p->error) {
+		log_warn("port %s: cannot open it: %s, trying again with every sample", p->name,
+			 strerror(error));
+		p->state = PORT_ABSENT;
+	}
+	p->error = error;
+	port_set_state(p, PORT_ABSENT);
 }
 
 /**

@@ -43,6 +43,7 @@ struct port_ops {
  * @fd: the port, or -1
  * @edge_fd: edge-triggered epoll on @fd, or -1
  * @state: see enum port_state
+ * @error: errno of the last attempt to open it, so that each reason gives one line
  * @ops: the owner's functions
  * @arg: passed to them
  * @resync: the next line goes out behind an empty one
@@ -61,6 +62,7 @@ struct port {
 	int fd;
 	int edge_fd;
 	enum port_state state;
+	int error;
 	const struct port_ops *ops;
 	void *arg;
 	bool resync;

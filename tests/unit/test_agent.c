@@ -123,6 +123,7 @@ static void push_policy(void **state)
 
 static void host_asks(void **state)
 {
+	static char big[LINE_BYTES_MAX + 2];
 	struct report r;
 	int answers = 0;
 
@@ -139,8 +140,14 @@ static void host_asks(void **state)
 	/* A host that floods gets as many answers as it has tokens. */
 	for (int i = 0; i < 200; i++)
 		say("{\"v\":1,\"type\":\"poll\"}\n");
-	run_until(loop, (answers += received(&r), agent.odd.missed > 150));
+	run_until(loop, (answers += received(&r), agent.fast.missed > 150));
 	assert_in_range(answers, 0, 15);
+	/* A line that is too long is told as such, whatever else was told before. */
+	assert_int_equal(agent.large.next_ms, 0);
+	memset(big, 'x', sizeof(big) - 2);
+	big[sizeof(big) - 2] = '\n';
+	say(big);
+	run_until(loop, agent.large.next_ms > 0);
 }
 
 static void host_gone_and_back(void **state)

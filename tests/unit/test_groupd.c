@@ -183,6 +183,16 @@ static void guest_reboots(void **state)
 	fake_report(&f);
 	run_until(loop, reports_of("vm") == 4);
 	assert_int_equal(g->now.hints_per_s_milli, 0);
+	/* The VMM, too, and at once: each of the changes has its line. */
+	fake_close(&f);
+	run_until(loop, state_of("vm") == GUEST_GONE);
+	fake_listen(&f, "vm");
+	run_until(loop, fake_accept(&f));
+	f.report.boot_id[0] = 'c';
+	fake_report(&f);
+	run_until(loop, reports_of("vm") == 5);
+	assert_string_equal(g->boot_id, f.report.boot_id);
+	assert_int_equal(g->talk.missed, 0);
 	fake_close(&f);
 }
 

@@ -76,11 +76,31 @@ static void log_limit(void **state)
 	assert_int_equal(missed, 0);
 }
 
+static void log_burst(void **state)
+{
+	struct log_limit limit = { .interval_ms = 1000, .burst = 3 };
+	unsigned long missed = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_true(log_allowed(&limit, 10, &missed));
+	assert_false(log_allowed(&limit, 10, &missed));
+	assert_false(log_allowed(&limit, 1009, &missed));
+	assert_true(log_allowed(&limit, 1010, &missed));
+	assert_int_equal(missed, 2);
+	assert_false(log_allowed(&limit, 1010, &missed));
+	/* Never more at once than the burst, however long it was quiet. */
+	for (int i = 0; i < 4; i++)
+		assert_true(log_allowed(&limit, 1000000, &missed));
+	assert_false(log_allowed(&limit, 1000000, &missed));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(burst_and_refill), cmocka_unit_test(long_run),
 		cmocka_unit_test(debt), cmocka_unit_test(clock_back), cmocka_unit_test(log_limit),
+		cmocka_unit_test(log_burst),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

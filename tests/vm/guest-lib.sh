@@ -37,7 +37,7 @@ leftovers() {
 	ls -d $S 2>/dev/null
 	grep -w tandem /proc/modules
 	cat /sys/kernel/debug/kprobes/list
-	grep -w tandem /proc/kallsyms | head -n 5
+	ls -d /sys/module/tandem 2>/dev/null
 	ls -d /sys/kernel/tracing/events/tandem 2>/dev/null
 	cat /sys/devices/system/cpu/hotplug/states | grep tandem
 	true

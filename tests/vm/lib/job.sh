@@ -3,13 +3,13 @@
 # shellcheck shell=bash
 
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+KERNEL=${KERNEL:-6.12}
+JOB=${JOB:-$BUILD/vm/$(basename "$0" .t)-$KERNEL}
 for part in root image vm tap; do
 	# shellcheck source=/dev/null
 	. "$RIG_DIR/lib/$part.sh"
 done
 unset part
-KERNEL=${KERNEL:-6.12}
-JOB=${JOB:-$BUILD/vm/$(basename "$0" .t)-$KERNEL}
 
 rig_setup
 job_init

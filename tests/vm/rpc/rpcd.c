@@ -25,15 +25,22 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void pause_ms(int ms)
+/*
+ * While no client is connected on the host's side, the port reads as end of
+ * file and does not write. The driver sends SIGIO when that changes
+ * (drivers/char/virtio_console.c, send_sigio_to_port()): sleep until then, so
+ * that an idle VM is silent. The time-out is for a signal that came before.
+ */
+static void wait_for_client(void)
 {
-	poll(NULL, 0, ms);
+	const struct timespec second = { .tv_sec = 1 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigtimedwait(&set, NULL, &second);
 }
 
-/*
- * The port reads as end of file and writes as EPIPE or EAGAIN while no client
- * is connected on the host's side: wait for one.
- */
 static void read_full(int fd, void *buf, size_t len)
 {
 	char *p = buf;
@@ -45,7 +52,7 @@ static void read_full(int fd, void *buf, size_t len)
 			p += n;
 			len -= (size_t)n;
 		} else if (n == 0) {
-			pause_ms(20);
+			wait_for_client();
 		} else if (errno != EINTR && errno != EAGAIN) {
 			die("read");
 		}
@@ -65,9 +72,24 @@ static void write_full(int fd, const void *buf, size_t len)
 		} else if (n < 0 && errno != EINTR && errno != EAGAIN && errno != EPIPE) {
 			die("write");
 		} else {
-			pause_ms(20);
+			wait_for_client();
 		}
 	}
+}
+
+/* SIGIO is only ever waited for; what we run must not inherit that. */
+static int open_port(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (fd < 0 || fcntl(fd, F_SETOWN, getpid()) ||
+	    fcntl(fd, F_SETFL, O_RDWR | O_ASYNC))
+		die(path);
+	return fd;
 }
 
 static void send_frame(int fd, uint32_t id, uint32_t type, const void *data, size_t len)
@@ -113,6 +135,10 @@ static void run(int fd, uint32_t id, uint32_t seconds, const char *command)
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
 		setpgid(0, 0);
 		dup2(open("/dev/null", O_RDONLY), 0);
 		dup2(out[1], 1);
@@ -168,9 +194,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	fd = open(argv[1], O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		die(argv[1]);
+	fd = open_port(argv[1]);
 	for (;;) {
 		read_header(fd, &f);
 		if (f.type != RPC_RUN || f.len <= sizeof(seconds) || f.len > RPC_MAX)
