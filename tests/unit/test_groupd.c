@@ -130,7 +130,8 @@ static void found_and_polled(void **state)
 	assert_true(ctl_ask(control, "guests", 5000, &out, error, sizeof(error)));
 	buf_reset(&out);
 	groupd_table(&gd, &out);
-	assert_non_null(strstr(out.data, "\nalpha    2/4   1.05  1.23    1.64    25.0      5.0  flat      0s\n"));
+	assert_non_null(strstr(out.data,
+				       "\nalpha    2/4   1.05  1.23    1.64    25.0      5.0  flat      0s\n"));
 	buf_free(&out);
 	fake_close(&f);
 }

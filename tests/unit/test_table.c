@@ -154,7 +154,8 @@ static void status(void **state)
 	test_report(&r);
 	status_text(&r, &out);
 	assert_non_null(strstr(out.data, "\nhypervisor      kvm\n"));
-	assert_non_null(strstr(out.data, "\nsteal           0.41 pCPU, 25% of the demand, 700 ms since boot\n"));
+	assert_non_null(strstr(out.data,
+				       "\nsteal           0.41 pCPU, 25% of the demand, 700 ms since boot\n"));
 	assert_non_null(strstr(out.data, "\ngate            open, steal 120 permille\n"));
 	assert_non_null(strstr(out.data, "\n  sent          113\n"));
 	assert_non_null(strstr(out.data, "\n  budget        112\n"));

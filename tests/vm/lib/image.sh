@@ -70,7 +70,7 @@ add_modules() {
 	mkdir -p "$dir/modules"
 	: >"$dir/modules.list"
 	for m in "$@"; do
-		modprobe -d "$base" -S "$release" --show-depends "$m" 2>/dev/null
+		modprobe -d "$base" -S "$release" --show-depends "$m" 2>/dev/null || true
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r path; do
 		m=$(basename "$path")
 		case $m in

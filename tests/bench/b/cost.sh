@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0
+# What tandem costs: a contended lock event, flatten and restore, the agent.
+# What each metric means is in docs/bench.md.
+# shellcheck shell=bash
+
+PARTS="policy tandemd events topology4 topology64 kvm"
+RIG_PARTS="events topology4 topology64 kvm"
+FOOTER=(
+	"native_* and tandemd_*: this machine, at its own speed."
+	"tcg_* and kvm_*: inside an emulator. Their nanoseconds are 10 to 50 times and more too long, exits longer"
+	"still: compare them with each other (off, gated, hinting, the yardstick), and with nothing else."
+)
+ROUNDS=${ROUNDS:-9}
+
+bench_environment() {
+	local release qemu
+
+	release=$(cat "$CACHE"/root-*/kernels/"${KERNEL:-6.12}"/release 2>/dev/null | head -n 1)
+	qemu=$(chroot "$(echo "$CACHE"/root-????????????????)" qemu-system-x86_64 --version 2>/dev/null | sed -n 's/^QEMU emulator version //p')
+	printf 'guest kernel: %s\nqemu: %s\n' "${release:-root not made yet}" "${qemu:-root not made yet}"
+}
+
+# --- the policy alone, natively --------------------------------------------------
+part_policy() {
+	local verdict ns i n=200000 ir
+
+	need_packages gcc libc6-dev
+	progress "policy: one call of tandem_policy_event(), natively"
+	gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror \
+		-I"$TOP/guest-kmod" -o "$BUILD/bench/policy_cost" \
+		"$TOP/tests/bench/policy_cost.c" "$TOP/guest-kmod/policy.c" || unmeasured "policy_cost does not build"
+	for verdict in sustain budget tries send; do
+		ns=()
+		for ((i = 0; i < ROUNDS; i++)); do
+			ns+=("$("$BUILD/bench/policy_cost" "$verdict" "$n" 9)") || unmeasured "policy_cost $verdict failed"
+		done
+		metric "native_policy_$verdict" ns "${ns[@]}"
+	done
+	if ! command -v valgrind >/dev/null; then
+		remark "No native_policy_*_instructions: valgrind is not installed."
+		return
+	fi
+	for verdict in sustain budget tries send; do
+		ir=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=tandem_policy_event \
+			"$BUILD/bench/policy_cost" "$verdict" 10000 1 2>&1 >/dev/null | sed -n 's/.*Collected : //p')
+		[[ ${ir:-0} -gt 0 ]] || unmeasured "callgrind collected nothing for $verdict"
+		metric "native_policy_${verdict}_instructions" instructions "$(awk -v n="$ir" 'BEGIN { printf "%.1f", n / 10000 }')"
+	done
+}
+
+# --- the agent, natively ---------------------------------------------------------
+RUN_SECONDS=${RUN_SECONDS:-20}
+
+# agent_root DIR: a root with this machine's /proc and /dev, and the module's
+# files as a guest of two vCPUs shows them.
+agent_root() {
+	local d=$1/sys/kernel/tandem f
+
+	mkdir -p "$d"/{topology,hints,gate,stats}
+	ln -sfn /proc "$1/proc"
+	ln -sfn /dev "$1/dev"
+	ln -sfn /sys/devices "$1/sys/devices"
+	while read -r f v; do printf '%s\n' "$v" >"$d/$f"; done <<-'FILES'
+	version 0.1.0
+	hypervisor kvm
+	features steal-time preempted sched-yield
+	topology/flatten auto
+	topology/variant flat
+	topology/state flat
+	topology/reason auto: steal was seen
+	hints/mode auto
+	hints/state gated
+	gate/state closed
+	gate/steal_permille 0
+	FILES
+	for f in contended_mutex contended_rwsem contended_spin contended_other holder_unknown holder_asleep \
+		holder_self holder_running holder_idle holder_preempted suppressed_sustain suppressed_budget \
+		suppressed_tries sent failed; do
+		echo 1234567 >"$d/stats/$f"
+	done
+}
+
+# usage PID: CPU ns, voluntary switches of all threads; resident KiB
+usage() {
+	awk 'FILENAME ~ /schedstat$/ { ns += $1 }
+		/^voluntary_ctxt_switches/ && FILENAME ~ /task/ { sw += $2 }
+		/^VmRSS/ && FILENAME !~ /task/ { rss = $2 }
+		END { printf "%d %d %d\n", ns, sw, rss }' \
+		/proc/"$1"/status /proc/"$1"/task/*/schedstat /proc/"$1"/task/*/status
+}
+
+part_tandemd() {
+	local dir=$BUILD/bench/agent.$$ pid script i a b cpu=() wake=() rss=() period
+
+	make --no-print-directory -C "$TOP" agent BUILD="$BUILD" >"$BUILD/bench/agent.log" 2>&1 || {
+		tail -n 20 "$BUILD/bench/agent.log" >&2
+		unmeasured "building tandemd failed"
+	}
+	agent_root "$dir/root"
+	printf '[tandemd]\n' >"$dir/conf"
+	# the other side of its port is a terminal that script reads all the time
+	script -qfc "exec '$BUILD/bin/tandemd' -c '$dir/conf' --root '$dir/root' --port \"\$(tty)\" --socket none" /dev/null \
+		</dev/null >"$dir/out" 2>&1 &
+	script=$!
+	# shellcheck disable=SC2064
+	trap "kill $script 2>/dev/null; rm -rf '$dir'" EXIT
+	for ((i = 0; i < 50; i++)); do
+		pid=$(pgrep -P "$script" -x tandemd) && grep -q '"type":"report"' "$dir/out" && break
+		sleep 0.2
+	done
+	[[ -n $pid ]] && grep -q '"type":"report"' "$dir/out" ||
+		unmeasured "tandemd sends no report: $(head -c 300 "$dir/out")"
+	sleep 2
+	period=$(grep -o '"period_ms":[0-9]*' "$dir/out" | head -n 1)
+	for i in 1 2 3; do
+		progress "tandemd natively, $RUN_SECONDS s ($i of 3)"
+		a=$(usage "$pid") t=$(date +%s%N)
+		sleep "$RUN_SECONDS"
+		b=$(usage "$pid") t=$(($(date +%s%N) - t))
+		[[ -d /proc/$pid ]] || unmeasured "tandemd ended: $(tail -n 1 "$dir/out")"
+		# shellcheck disable=SC2086
+		set -- $a $b
+		cpu+=("$(awk -v d=$(($4 - $1)) -v t="$t" 'BEGIN { printf "%.4f", d / t * 3600 }')")
+		wake+=("$(awk -v d=$(($5 - $2)) -v t="$t" 'BEGIN { printf "%.3f", d / t * 1e9 }')")
+		rss+=("$(awk -v k="$6" 'BEGIN { printf "%.3f", k / 1024 }')")
+	done
+	grep -q '"module":{' "$dir/out" || unmeasured "tandemd did not see the module's files"
+	i=$(grep -c '"type":"report"' "$dir/out")
+	metric tandemd_cpu "s/h" "${cpu[@]}"
+	metric tandemd_wakeups "1/s" "${wake[@]}"
+	metric tandemd_rss MiB "${rss[@]}"
+	aim tandemd_cpu "< 3"
+	aim tandemd_wakeups "<= 1"
+	aim tandemd_rss "<= 4"
+	remark "tandemd: ${period/*:/period_ms } on $(nproc) CPUs, $i reports sent meanwhile; module's files simulated."
+}
+
+# --- one contended event, plain TCG guest, test hypervisor -------------------------
+# Guest functions. Each event file's line is EVENTS NS NS_EMPTY.
+guest_functions() {
+	cat <<-'SH'
+	E=/sys/kernel/debug/eventcost S=/sys/kernel/tandem
+	# one LABEL FILE: measure, with what the module counted meanwhile
+	counts() { for c in holder_unknown holder_running holder_preempted suppressed_tries sent; do
+		if [ -d $S ]; then cat $S/stats/$c; else echo 0; fi; done | tr '\n' ' '; }
+	one() { a=$(counts); l=$(taskset 1 cat $E/$2) || { echo "FAILED $1"; return; }
+		echo "$1 $l $a $(counts)"; }
+	# the most permissive tunables: every event with a preempted holder is sent
+	permissive() { echo 1 >$S/hints/sustain; echo 100 >$S/hints/tries
+		echo 100000 >$S/hints/budget; echo 10 >$S/hints/window_us; }
+	SH
+}
+
+# spans OUT LABEL: ns per event of each round
+spans() { awk -v l="$2" '$1 == l { printf "%.2f\n", ($3 - $4) / $2 }' "$1"; }
+
+# share OUT LABEL COLUMN: permille of the label's events that a counter saw; the
+# columns from 5 on are counters before, from 10 on after; all batches count
+share() {
+	awk -v l="$2" -v c="$3" -v b="$BATCHES" '$1 == l { n += $2 * b; d += $(c + 5) - $c }
+		END { printf "%d\n", n ? d * 1000 / n : 0 }' "$1"
+}
+
+# must_be OUT LABEL COLUMN WHAT: at least 90 % of the events went this way
+must_be() {
+	local got
+
+	got=$(share "$1" "$2" "$3")
+	((got >= 900)) || unmeasured "$2: only $got permille of the events were $4"
+}
+
+# report OUT PREFIX LABEL...: a metric for each
+report() {
+	local out=$1 prefix=$2 label values
+
+	for label in "${@:3}"; do
+		mapfile -t values < <(spans "$out" "$label")
+		metric "${prefix}_$label" ns "${values[@]}"
+	done
+}
+
+BATCHES=5
+
+part_events() {
+	local out=$JOB/events round order
+
+	progress "events: building the modules for $KERNEL"
+	give test
+	give_bench_module eventcost
+	guest_functions >"$JOB/overlay/t/bench.sh"
+	cat >>"$JOB/overlay/t/bench.sh" <<-'SH'
+	off() { one yardstick lock; one free_off free; one held_off spin; }
+	gated() { insmod /t/test.ko flatten=off hints=auto || { echo FAILED insmod; return; }
+		grep -q gated $S/hints/state || echo FAILED gated
+		one free_gated free; one held_gated spin; rmmod tandem; }
+	hinting() { insmod /t/test.ko flatten=off hints=on || { echo FAILED insmod; return; }
+		grep -q active $S/hints/state || echo FAILED active
+		one free_hinting free; one held_hinting spin
+		# the holder's vCPU counts as preempted from here on
+		echo 2 >/sys/module/tandem/parameters/test_preempted
+		one held_back spin; permissive; one sent_no_hypercall spin; rmmod tandem; }
+	SH
+	progress "events: booting a plain guest"
+	plain_start p "$KERNEL" "-smp 2"
+	on p "insmod /t/eventcost.ko events=10000 batches=$BATCHES" ||
+		unmeasured "eventcost.ko does not load: $(on p 'dmesg | tail -n 2')"
+	for ((round = 1; round <= ROUNDS; round++)); do
+		progress "events: round $round of $ROUNDS"
+		order="off gated hinting"
+		((round % 2)) || order="hinting gated off"
+		T=120 on p ". /t/bench.sh; for i in $order; do \$i; done" >>"$out" || unmeasured "round $round failed"
+	done
+	! grep FAILED "$out" >&2 || unmeasured "see above"
+	clean_log p || unmeasured "the guest's log is not clean"
+	must_be "$out" free_hinting 5 "without a holder"
+	must_be "$out" held_hinting 6 "with a running holder"
+	must_be "$out" held_back 7 "with a preempted holder"
+	must_be "$out" held_back 8 "held back"
+	must_be "$out" sent_no_hypercall 9 "sent"
+	report "$out" tcg_event free_off free_gated free_hinting held_off held_gated held_hinting held_back sent_no_hypercall
+	report "$out" tcg yardstick
+}
+
+# --- flatten and restore ------------------------------------------------------------
+topology() {
+	local vcpus=$1 smp=$2 flat back
+
+	give test
+	progress "topology: booting a plain guest with $vcpus vCPUs"
+	plain_start p "$KERNEL" "$smp"
+	[[ $(on p 'grep -c ^processor /proc/cpuinfo') -eq $vcpus ]] || unmeasured "not all of the $vcpus vCPUs came up"
+	progress "topology: $vcpus vCPUs are up; $ROUNDS rounds"
+	T=200 on p "insmod /t/test.ko flatten=off hints=off || exit 1
+		cd /sys/kernel/tandem/topology
+		for i in \$(seq $ROUNDS); do
+			echo on >flatten; grep -qx flat state || exit 2
+			echo off >flatten; grep -qx native state || exit 3
+			echo \$(cat flatten_ns restore_ns)
+		done
+		rmmod tandem" >"$JOB/ns" || unmeasured "flatten and restore failed: $(on p 'dmesg | tail -n 2')"
+	clean_log p || unmeasured "the guest's log is not clean"
+	mapfile -t flat < <(awk '{ printf "%.3f\n", $1 / 1e6 }' "$JOB/ns")
+	mapfile -t back < <(awk '{ printf "%.3f\n", $2 / 1e6 }' "$JOB/ns")
+	metric "tcg_flatten_${vcpus}_vcpus" ms "${flat[@]}"
+	metric "tcg_restore_${vcpus}_vcpus" ms "${back[@]}"
+}
+
+part_topology4() { topology 4 "-smp 4,sockets=1,cores=2,threads=2"; }
+part_topology64() { topology 64 "-smp 64,sockets=2,cores=16,threads=2"; }
+
+# --- one contended event, KVM guest ---------------------------------------------------
+# Two vCPUs on one pCPU: a holder that runs is preempted whenever the waiter runs.
+part_kvm() {
+	local out=$JOB/events round order tried worked
+
+	progress "kvm: building the modules for $KERNEL"
+	give product
+	give_bench_module eventcost
+	guest_functions >"$JOB/overlay/t/bench.sh"
+	cat >>"$JOB/overlay/t/bench.sh" <<-'SH'
+	many() { echo 5000 >/sys/module/eventcost/parameters/events; }
+	few() { echo 200 >/sys/module/eventcost/parameters/events; }
+	off() { many; one yardstick lock; one free_off free; one held_off halt; }
+	gated() { many; insmod /t/product.ko flatten=off hints=auto || { echo FAILED insmod; return; }
+		# two vCPUs on one pCPU steal from each other: keep the gate closed
+		echo 1000 >$S/gate/open_permille
+		grep -q gated $S/hints/state || echo FAILED gated
+		one free_gated free; one held_gated halt; rmmod tandem; }
+	hinting() { many; insmod /t/product.ko flatten=off hints=on || { echo FAILED insmod; return; }
+		grep -q active $S/hints/state || echo FAILED active
+		one free_hinting free; one held_back halt
+		permissive; few; one sent_in_vain halt; rmmod tandem; }
+	SH
+	progress "kvm: booting a host with one pCPU, and a guest with two vCPUs"
+	host_start 1
+	guest_start g "$KERNEL" 2,sockets=1,cores=2,threads=1
+	on g "insmod /t/eventcost.ko batches=$BATCHES" ||
+		unmeasured "eventcost.ko does not load: $(on g 'dmesg | tail -n 2')"
+	tried=$(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted')
+	worked=$(on host 'cat /sys/kernel/debug/kvm/directed_yield_successful')
+	for ((round = 1; round <= ROUNDS; round++)); do
+		progress "kvm: round $round of $ROUNDS"
+		order="off gated hinting"
+		((round % 2)) || order="hinting gated off"
+		T=120 on g ". /t/bench.sh; for i in $order; do \$i; done" >>"$out" || unmeasured "round $round failed"
+	done
+	tried=$(($(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted') - tried))
+	worked=$(($(on host 'cat /sys/kernel/debug/kvm/directed_yield_successful') - worked))
+	! grep FAILED "$out" >&2 || unmeasured "see above"
+	clean_log g || unmeasured "the guest's log is not clean"
+	self_check g
+	must_be "$out" held_back 7 "with a preempted holder"
+	must_be "$out" held_back 8 "held back"
+	must_be "$out" sent_in_vain 9 "sent"
+	report "$out" kvm_event free_off free_gated free_hinting held_off held_gated held_back sent_in_vain
+	report "$out" kvm yardstick
+	remark "kvm: the host counted $tried directed yields, $worked successful: the holder's vCPU is halted on purpose."
+}
