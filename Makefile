@@ -8,8 +8,9 @@ BUILD	?= build
 KDIR	?= /lib/modules/$(shell uname -r)/build
 KOUT	?= $(BUILD)/kmod/$(shell uname -r)
 
-CC	?= gcc
 CLANG	?= clang
+# make V=1 shows the commands
+Q	:= $(if $(V),,@)
 WARN	:= -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 CFLAGS	?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -DTANDEM_VERSION='"$(VERSION)"' -Iagent -Iguest-kmod
@@ -41,7 +42,7 @@ help: ## list the targets
 
 module: ## build tandem.ko against KDIR into KOUT
 	@test -e '$(KDIR)/Makefile' || { \
-		echo "make: no kernel headers at $(KDIR): install linux-headers-$$(uname -r), or name others: make KDIR=/path/to/headers" >&2; exit 1; }
+		echo "make: no kernel headers at $(KDIR): install linux-headers-$$(uname -r), or name others: make KDIR=/path/to/headers, or build the userspace alone: make agent" >&2; exit 1; }
 	@mkdir -p '$(KOUT)'
 	@cp -a -u Kbuild guest-kmod hypercall '$(KOUT)/'
 	$(MAKE) -C '$(KDIR)' M='$(abspath $(KOUT))' W=1 KCFLAGS=-Werror $(if $(CHECK_SPARSE),C=1) \
@@ -53,21 +54,24 @@ agent: $(PROGRAMS:%=$(BUILD)/bin/%) ## build tandemd, tandem-groupd and tandemct
 
 $(BUILD)/%.o: %.c | $(PREREQ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  CC      $@"
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libtandem.a: $(AGENT_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/bin/%: $(BUILD)/agent/%.o $(BUILD)/libtandem.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # --- tests ------------------------------------------------------------------
 
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/guest-kmod/policy.o $(BUILD)/libtandem.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
 unit-run: $(UNIT:%=$(BUILD)/unit/%) $(PROGRAMS:%=$(BUILD)/bin/%)
 	@BUILD='$(BUILD)' tests/run-unit $(UNIT:%=$(BUILD)/unit/%)
@@ -79,7 +83,8 @@ unit: ## build and run the unit tests, plain and with ASan and UBSan
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(AGENT_SRC) $(wildcard agent/*.h) | $(PREREQ)
 	@mkdir -p $(@D)
-	$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	@echo "  FUZZ    $@"
+	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		-o $@ $< $(AGENT_SRC) $(LDLIBS)
 
 fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## run every fuzzer for FUZZ_SECONDS (10)
@@ -101,7 +106,7 @@ bench: ## run one benchmark: make bench B=cost
 	@tests/bench/run '$(B)'
 
 clean: ## remove what was built, keep the cache of chroots and kernels
-	@find '$(BUILD)' -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} + 2>/dev/null || true
+	@test ! -d '$(BUILD)' || find '$(BUILD)' -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
 
 distclean: ## remove the cache too
 	rm -rf '$(BUILD)'

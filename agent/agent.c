@@ -72,6 +72,15 @@ static bool agent_answer(void *arg, const char *get, struct buf *out)
 	return true;
 }
 
+static void agent_print(struct agent *a)
+{
+	if (fprintf(a->out, "%s\n", a->line.data) > 0 && !fflush(a->out))
+		return;
+	log_err("cannot write the report: %s", strerror(errno));
+	a->failed = true;
+	ev_break(a->loop, EVBREAK_ALL);
+}
+
 static void agent_push(struct agent *a, const struct report *r)
 {
 	uint64_t dropped = a->port.dropped;
@@ -83,8 +92,7 @@ static void agent_push(struct agent *a, const struct report *r)
 		return;
 	}
 	if (a->dry_run) {
-		fprintf(a->out, "%s\n", a->line.data);
-		fflush(a->out);
+		agent_print(a);
 		push_sent(&a->pushed, r, clock_ms());
 		return;
 	}

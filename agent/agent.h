@@ -56,6 +56,7 @@ struct agent_sample {
  * @port: where reports go; unused with @dry_run
  * @dry_run: print reports to @out instead
  * @out: for @dry_run
+ * @failed: it could not be written to, which ends the event loop
  * @ctl: control socket, or NULL
  * @sample: the newest sample: RCU, read by the control thread
  * @retired: older samples
@@ -76,6 +77,7 @@ struct agent {
 	struct port port;
 	bool dry_run;
 	FILE *out;
+	bool failed;
 	struct ctl *ctl;
 	struct agent_sample *sample;
 	struct pub_retired retired;

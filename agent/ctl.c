@@ -27,6 +27,8 @@
 #include "report.h"
 
 #define CTL_STACK (256 * 1024)
+/* What to do about a socket that cannot be made. */
+#define HINT "run as root, or name another path, or none"
 
 /**
  * struct ctl_client - a client's place
@@ -59,11 +61,14 @@ struct ctl_client {
  * @stop: tells the thread to end
  * @fd: listening socket
  * @path: its path
+ * @dev: device of the socket's file
+ * @ino: its inode, so that nobody else's is removed
  * @idle_s: patience with clients
  * @answer: the owner's function
  * @arg: passed to it
  * @tok: the thread's JSON parser
  * @busy: limit for the line about too many clients
+ * @starved: limit for the line about clients that cannot be accepted
  * @clients: their places; taken from the heap with the first client
  */
 struct ctl {
@@ -74,11 +79,14 @@ struct ctl {
 	ev_async stop;
 	int fd;
 	char path[CTL_PATH_MAX];
+	dev_t dev;
+	ino_t ino;
 	double idle_s;
 	ctl_answer_fn *answer;
 	void *arg;
 	struct json_tokener *tok;
 	struct log_limit busy;
+	struct log_limit starved;
 	struct ctl_client *clients[CTL_CLIENTS_MAX];
 };
 
@@ -254,6 +262,9 @@ static void accept_cb(struct ev_loop *loop, ev_io *w, int revents)
 	if (fd < 0) {
 		/* Out of descriptors the socket stays readable: do not spin on it. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			log_limited(&ctl->starved, LOG_WARNING,
+				    "control socket %s: cannot accept a client: %s, trying again every second",
+				    ctl->path, strerror(errno));
 			ev_io_stop(loop, &ctl->io);
 			ev_timer_again(loop, &ctl->retry);
 		}
@@ -318,8 +329,7 @@ static bool socket_address(const char *path, struct sockaddr_un *sa)
 static bool remove_stale(const struct sockaddr_un *sa)
 {
 	struct stat st;
-	bool alive;
-	int fd;
+	int fd, error;
 
 	if (lstat(sa->sun_path, &st))
 		return true;
@@ -329,33 +339,43 @@ static bool remove_stale(const struct sockaddr_un *sa)
 		return false;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	alive = !connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) || errno == EAGAIN;
-	close(fd);
-	if (alive) {
-		log_err("control socket %s: another daemon serves it, stop that one first",
-			sa->sun_path);
+	if (fd < 0) {
+		log_err("control socket %s: cannot make a socket: %s", sa->sun_path,
+			strerror(errno));
 		return false;
 	}
-	unlink(sa->sun_path);
-	return true;
+	error = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) ? errno : 0;
+	close(fd);
+	if (!error || error == EAGAIN)
+		log_err("control socket %s: another daemon serves it, stop that one first",
+			sa->sun_path);
+	else if (error != ECONNREFUSED && error != ENOENT)
+		log_err("control socket %s: cannot tell whether it is in use: %s: " HINT,
+			sa->sun_path, strerror(error));
+	else if (unlink(sa->sun_path) && errno != ENOENT)
+		log_err("control socket %s: cannot remove what a dead daemon left: %s: " HINT,
+			sa->sun_path, strerror(errno));
+	else
+		return true;
+	return false;
 }
 
-static void make_directory(const char *path)
+static bool make_directory(const char *path)
 {
 	char dir[CTL_PATH_MAX];
 	char *slash;
 
 	if (!text_copy(dir, sizeof(dir), path))
-		return;
+		return true;
 	slash = strrchr(dir, '/');
 	if (!slash || slash == dir)
-		return;
+		return true;
 	*slash = '\0';
-	/* An error shows up again in bind(), with the better message. */
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		log_debug("cannot make %s: %s", dir, strerror(errno));
+	if (!mkdir(dir, 0755) || errno == EEXIST)
+		return true;
+	log_err("control socket %s: cannot make the directory %s: %s: " HINT, path, dir,
+		strerror(errno));
+	return false;
 }
 
 static int ctl_listen(const char *path)
@@ -369,8 +389,7 @@ static int ctl_listen(const char *path)
 			sizeof(sa.sun_path) - 1);
 		return -1;
 	}
-	make_directory(path);
-	if (!remove_stale(&sa))
+	if (!make_directory(path) || !remove_stale(&sa))
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
@@ -383,9 +402,18 @@ static int ctl_listen(const char *path)
 	umask(mask);
 	if (!r && !listen(fd, CTL_CLIENTS_MAX))
 		return fd;
-	log_err("control socket %s: cannot bind: %s", path, strerror(errno));
+	log_err("control socket %s: cannot bind: %s: " HINT, path, strerror(errno));
 	close(fd);
 	return -1;
+}
+
+/* The file may be another daemon's by now, if somebody removed ours. */
+static void remove_own(const struct ctl *ctl)
+{
+	struct stat st;
+
+	if (!lstat(ctl->path, &st) && st.st_dev == ctl->dev && st.st_ino == ctl->ino)
+		unlink(ctl->path);
 }
 
 static bool ctl_start_thread(struct ctl *ctl)
@@ -419,13 +447,17 @@ static bool ctl_start_thread(struct ctl *ctl)
 struct ctl *ctl_start(const char *path, int idle_ms, ctl_answer_fn *answer, void *arg)
 {
 	struct ctl *ctl = calloc(1, sizeof(*ctl));
+	struct stat st;
 
-	if (!ctl)
+	if (!ctl) {
+		log_err("control socket %s: out of memory", path);
 		return NULL;
+	}
 	ctl->answer = answer;
 	ctl->arg = arg;
 	ctl->idle_s = idle_ms / 1000.;
 	ctl->busy.interval_ms = 60000;
+	ctl->starved.interval_ms = 60000;
 	ctl->tok = json_reader_new(JSON_DEPTH_MAX);
 	ctl->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
 	if (!ctl->tok || !ctl->loop) {
@@ -436,6 +468,10 @@ struct ctl *ctl_start(const char *path, int idle_ms, ctl_answer_fn *answer, void
 	if (ctl->fd < 0)
 		goto free_ctl;
 	text_copy(ctl->path, sizeof(ctl->path), path);
+	if (!lstat(path, &st)) {
+		ctl->dev = st.st_dev;
+		ctl->ino = st.st_ino;
+	}
 	ev_io_init(&ctl->io, accept_cb, ctl->fd, EV_READ);
 	ev_timer_init(&ctl->retry, retry_cb, 0., 1.);
 	ev_async_init(&ctl->stop, stop_cb);
@@ -445,7 +481,7 @@ struct ctl *ctl_start(const char *path, int idle_ms, ctl_answer_fn *answer, void
 	ev_async_start(ctl->loop, &ctl->stop);
 	if (ctl_start_thread(ctl))
 		return ctl;
-	unlink(path);
+	remove_own(ctl);
 	close(ctl->fd);
 free_ctl:
 	if (ctl->loop)
@@ -468,7 +504,7 @@ void ctl_stop(struct ctl *ctl)
 		return;
 	ev_async_send(ctl->loop, &ctl->stop);
 	pthread_join(ctl->thread, NULL);
-	unlink(ctl->path);
+	remove_own(ctl);
 	close(ctl->fd);
 	ev_loop_destroy(ctl->loop);
 	json_tokener_free(ctl->tok);

@@ -93,6 +93,19 @@ static void scan_entry(struct groupd *gd, const char *dir, const char *file)
 		guest_add(gd, name, path, false);
 	else if (!strcmp(g->path, path))
 		guest_connect_now(g);
+	else
+		log_limited(&gd->odd_name, LOG_WARNING,
+			    "guest %s: %s has that name already, %s is not added", name, g->path,
+			    path);
+}
+
+/* One line for each reason why nothing is found, none for each look. */
+static void look_result(struct groupd *gd, const char *dir, int error)
+{
+	if (error && error != gd->watch_error)
+		log_warn("%s: cannot look for guests: %s, trying again until it works", dir,
+			 strerror(error));
+	gd->watch_error = error;
 }
 
 /**
@@ -112,6 +125,7 @@ void groupd_scan(struct groupd *gd)
 	if (!split_glob(gd, path, &pattern))
 		return;
 	dir = opendir(path);
+	look_result(gd, path, dir ? 0 : errno);
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
@@ -133,6 +147,8 @@ static void watch_directory(struct groupd *gd)
 					 IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR);
 	if (gd->watch_wd >= 0)
 		groupd_scan(gd);
+	else
+		look_result(gd, path, errno);
 }
 
 static void watch_cb(struct ev_loop *loop, ev_io *w, int revents)

@@ -97,6 +97,7 @@ struct guest {
  * @watch: inotify on the directory of the sockets
  * @watch_fd: its descriptor, or -1
  * @watch_wd: the directory's watch, or -1 while there is no directory
+ * @watch_error: errno of the last attempt to look there, so that each reason gives one line
  * @ticks: since the start
  * @many: limit for the line about too many guests
  * @odd_name: limit for the line about names that cannot be used
@@ -115,6 +116,7 @@ struct groupd {
 	ev_io watch;
 	int watch_fd;
 	int watch_wd;
+	int watch_error;
 	unsigned int ticks;
 	struct log_limit many;
 	struct log_limit odd_name;

@@ -119,17 +119,21 @@ static bool guest_line(void *arg, char *line, size_t len)
 	return true;
 }
 
-/* Reads go on when the guest has a token of either kind again. */
-static void guest_throttle(struct guest *g, int64_t now_ms)
+/*
+ * Reads go on when the guest has a token of either kind again. Returns false when it
+ * has one now.
+ */
+static bool guest_throttle(struct guest *g, int64_t now_ms)
 {
 	int64_t lines_ms = rate_wait_ms(&g->lines, now_ms);
 	int64_t bytes_ms = rate_wait_ms(&g->bytes, now_ms);
 	int64_t ms = lines_ms > bytes_ms ? lines_ms : bytes_ms;
 
 	if (!ms)
-		return;
+		return false;
 	ev_io_stop(g->groupd->loop, &g->io);
 	guest_wait(g, ms);
+	return true;
 }
 
 static void guest_read(struct guest *g)
@@ -222,9 +226,10 @@ static void guest_timer_cb(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)revents;
 	ev_timer_stop(loop, w);
+	/* The loop's time lags behind the clock while it is busy, so this may be early. */
 	if (g->fd < 0)
 		guest_connect(g);
-	else
+	else if (!guest_throttle(g, clock_ms()))
 		ev_io_start(loop, &g->io);
 }
 
@@ -292,7 +297,7 @@ struct guest *guest_add(struct groupd *gd, const char *name, const char *path, b
 	g->fd = -1;
 	g->named = named;
 	g->odd.interval_ms = 60000;
-	g->talk.interval_ms = 1000;
+	g->talk.interval_ms = 10000;
 	/* A reboot is "gone", "cannot connect", "connected" and "rebooted" in a second. */
 	g->talk.burst = 7;
 	g->backoff_ms = BACKOFF_FIRST_MS;

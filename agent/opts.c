@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "opts.h"
@@ -43,15 +47,48 @@ bool opt_text(const char *option, const char *value, char *dst, size_t size)
 }
 
 /**
+ * opts_std_files() - put /dev/null where one of the standard files is closed
+ *
+ * Or a guest's socket would get its number, and with it the log's lines. Call it first
+ * in main().
+ */
+void opts_std_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/**
+ * opt_print() - print what was asked for, all of it or with a line that says why not
+ * @text: the text
+ *
+ * Return: EXIT_OK, or EXIT_FAILED after one log line.
+ */
+int opt_print(const char *text)
+{
+	if (fputs(text, stdout) >= 0 && !fflush(stdout))
+		return EXIT_OK;
+	log_err("cannot write to standard output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
+/**
  * opt_version() - do what --version asks for
  * @program: name of the program
  *
- * Return: EXIT_OK.
+ * Return: EXIT_OK, or EXIT_FAILED after one log line.
  */
 int opt_version(const char *program)
 {
-	printf("%s (tandem) %s\n", program, TANDEM_VERSION);
-	return EXIT_OK;
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s (tandem) %s\n", program, TANDEM_VERSION);
+	return opt_print(text);
 }
 
 /**

@@ -16,7 +16,9 @@
 
 bool opt_int(const char *option, const char *value, int64_t min, int64_t max, int64_t *result);
 bool opt_text(const char *option, const char *value, char *dst, size_t size);
+int opt_print(const char *text);
 int opt_version(const char *program);
+void opts_std_files(void);
 int opts_conf_read(const struct conf_table *table, const char *path, bool named, void *dst);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tandem-groupd: the daemon on the host. Options, signals, main(). */
-#include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "groupd.h"
@@ -14,6 +14,8 @@
 
 #define GUESTS_NAMED_MAX 256
 #define OUTPUT_MAX (8 << 20)
+/* Standard files, event loops, the control socket and its clients, with some to spare. */
+#define FILES_BESIDE_GUESTS 32
 
 enum {
 	OPT_SOCKET = 256,
@@ -62,6 +64,7 @@ static const char usage[] =
  * @timeout_s: --timeout
  * @print: prints the table
  * @done: ends --once
+ * @failed: the table could not be printed
  * @gd: the daemon
  */
 struct main {
@@ -75,6 +78,7 @@ struct main {
 	int64_t timeout_s;
 	ev_timer print;
 	ev_timer done;
+	bool failed;
 	struct groupd gd;
 };
 
@@ -123,8 +127,7 @@ static int parse_options(struct main *m, int argc, char **argv)
 			m->json = true;
 			break;
 		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
+			return opt_print(usage);
 		case 'V':
 			return opt_version("tandem-groupd");
 		default:
@@ -136,6 +139,25 @@ static int parse_options(struct main *m, int argc, char **argv)
 		return -1;
 	log_err("unexpected argument '%s', accepted: options only, see --help", argv[optind]);
 	return EXIT_USAGE;
+}
+
+/* Each guest takes a descriptor, and none may take the control socket's. */
+static void make_room(struct groupd_conf *conf)
+{
+	rlim_t want = (rlim_t)conf->max_guests + FILES_BESIDE_GUESTS;
+	struct rlimit limit;
+	int64_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= want)
+		return;
+	room = (int64_t)limit.rlim_cur - FILES_BESIDE_GUESTS;
+	room = room > 1 ? room : 1;
+	log_warn("max_guests is %lld, but %llu open files are allowed: %lld guests at most, raise ulimit -n or LimitNOFILE=",
+		 (long long)conf->max_guests, (unsigned long long)limit.rlim_cur, (long long)room);
+	conf->max_guests = room;
 }
 
 /* The file, and the command line over it. Returns EXIT_OK or the exit status. */
@@ -151,6 +173,7 @@ static int load_conf(const struct main *m, struct groupd_conf *conf)
 		return EXIT_USAGE;
 	if (m->nr_named)
 		conf->sockets[0] = '\0';
+	make_room(conf);
 	return EXIT_OK;
 }
 
@@ -180,9 +203,11 @@ static bool print_guests(struct main *m)
 	} else {
 		groupd_table(&m->gd, &out);
 	}
-	ok = !out.failed && fputs(out.data, stdout) >= 0 && !fflush(stdout);
-	if (!ok)
-		log_err("cannot print the guests: %s", strerror(errno));
+	if (!m->once && !m->json)
+		buf_puts(&out, "\n");
+	if (out.failed)
+		log_err("cannot print the guests: it is more than %d bytes", OUTPUT_MAX);
+	ok = !out.failed && opt_print(out.data) == EXIT_OK;
 	buf_free(&out);
 	return ok;
 }
@@ -191,13 +216,12 @@ static void print_cb(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct main *m = w->data;
 
-	(void)loop;
 	(void)revents;
-	print_guests(m);
-	if (m->json)
+	if (print_guests(m))
 		return;
-	fputs("\n", stdout);
-	fflush(stdout);
+	/* The terminal is gone: do not keep the guests' sockets from the next one. */
+	m->failed = true;
+	ev_break(loop, EVBREAK_ALL);
 }
 
 static void changed_cb(void *arg)
@@ -273,7 +297,7 @@ static int run_daemon(struct main *m)
 	ev_run(loop, 0);
 	ev_signal_stop(loop, &hangup);
 	ev_timer_stop(loop, &m->print);
-	return EXIT_OK;
+	return m->failed ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(struct main *m, const struct groupd_conf *conf)
@@ -308,6 +332,7 @@ int main(int argc, char **argv)
 	struct groupd_conf conf;
 	int r;
 
+	opts_std_files();
 	mallopt(M_ARENA_MAX, 1);
 	log_open("tandem-groupd", false);
 	r = parse_options(&m, argc, argv);

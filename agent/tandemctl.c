@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tandemctl: ask tandemd (in a guest) or tandem-groupd (on a host). */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,14 +98,6 @@ static bool answered_error(const struct buf *answer, char *error, size_t size)
 	return text;
 }
 
-static int print(const char *text)
-{
-	if (fputs(text, stdout) >= 0 && !fflush(stdout))
-		return EXIT_OK;
-	log_err("cannot write the answer: %s", strerror(errno));
-	return EXIT_FAILED;
-}
-
 static int run(const struct command *cmd, const char *socket, bool json)
 {
 	struct buf answer = BUF_INIT(ASK_ANSWER_MAX);
@@ -124,7 +115,7 @@ static int run(const struct command *cmd, const char *socket, bool json)
 		log_err("%s: %s: the answer is not understood: %s: is the daemon of this version?",
 			cmd->name, socket, error);
 	if (out.len && !out.failed)
-		r = print(out.data);
+		r = opt_print(out.data);
 	buf_free(&out);
 	buf_free(&answer);
 	return r;
@@ -132,11 +123,12 @@ static int run(const struct command *cmd, const char *socket, bool json)
 
 int main(int argc, char **argv)
 {
+	char socket[CTL_PATH_MAX] = "";
 	const struct command *cmd;
-	const char *socket = NULL;
 	bool json = false;
 	int c;
 
+	opts_std_files();
 	log_open("tandemctl", false);
 	while ((c = getopt_long(argc, argv, "js:hV", options, NULL)) != -1) {
 		switch (c) {
@@ -144,10 +136,11 @@ int main(int argc, char **argv)
 			json = true;
 			break;
 		case 's':
-			socket = optarg;
+			if (!opt_text("socket", optarg, socket, sizeof(socket)))
+				return EXIT_USAGE;
 			break;
 		case 'h':
-			return print(usage);
+			return opt_print(usage);
 		case 'V':
 			return opt_version("tandemctl");
 		default:
@@ -165,5 +158,5 @@ int main(int argc, char **argv)
 		log_err("unknown command '%.40s', accepted: status or guests", argv[optind]);
 		return EXIT_USAGE;
 	}
-	return run(cmd, socket ? socket : cmd->socket, json);
+	return run(cmd, *socket ? socket : cmd->socket, json);
 }

@@ -116,8 +116,7 @@ static int parse_options(struct tandemd *t, int argc, char **argv)
 			log_open("tandemd", true);
 			break;
 		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
+			return opt_print(usage);
 		case 'V':
 			return opt_version("tandemd");
 		default:
@@ -209,10 +208,11 @@ static int run(struct tandemd *t, const struct agent_conf *conf)
 	}
 	/* What starting needed and running does not. */
 	malloc_trim(0);
-	ev_run(loop, 0);
+	if (!t->agent.failed)
+		ev_run(loop, 0);
 	agent_stop(&t->agent);
 	ev_loop_destroy(loop);
-	return EXIT_OK;
+	return t->agent.failed ? EXIT_FAILED : EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	struct agent_conf conf;
 	int r;
 
+	opts_std_files();
 	/* One arena: the control thread needs no heap of its own. */
 	mallopt(M_ARENA_MAX, 1);
 	log_open("tandemd", false);

@@ -13,7 +13,6 @@
 
 #include <linux/hash.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/tracepoint.h>
@@ -126,8 +125,10 @@ static int spin_holder(const void *lock, enum tandem_counter *outcome)
 
 /*
  * The owner may release the lock and exit meanwhile, but its task_struct is
- * freed after an RCU grace period only: mutex_spin_on_owner() in
- * kernel/locking/mutex.c reads on_cpu the same way.
+ * freed after an RCU grace period only, and preemption is off from before the
+ * owner is read: mutex_spin_on_owner() in kernel/locking/mutex.c relies on the
+ * same. No rcu_read_lock(): its unlock may have work to do, and the probe may
+ * run inside of RCU, which has locks, too.
  */
 static int owner_cpu(unsigned long owner, enum tandem_counter *outcome)
 {
@@ -231,11 +232,8 @@ static void contended(const void *lock, enum tandem_class class)
 static void probe_begin(void *data, void *lock, unsigned int flags)
 {
 	preempt_disable_notrace();
-	if (this_cpu_inc_return(hint_cpu.nesting) == 1) {
-		rcu_read_lock();
+	if (this_cpu_inc_return(hint_cpu.nesting) == 1)
 		contended(lock, class_of(flags));
-		rcu_read_unlock();
-	}
 	this_cpu_dec(hint_cpu.nesting);
 	preempt_enable_notrace();
 }

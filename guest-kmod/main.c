@@ -132,7 +132,7 @@ static int __init tandem_init(void)
 		return err;
 	tandem_symbols_find();
 
-	tandem_wq = alloc_workqueue("tandem", WQ_UNBOUND, 0);
+	tandem_wq = alloc_workqueue("tandem", WQ_UNBOUND | WQ_FREEZABLE, 0);
 	if (!tandem_wq)
 		return -ENOMEM;
 	err = tandem_topology_init();

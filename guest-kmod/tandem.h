@@ -34,7 +34,11 @@ extern const char * const tandem_mode_words[];
 extern struct mutex tandem_mutex;
 /* The hypervisor below; constant while loaded. */
 extern const struct tandem_hv *tandem_hv;
-/* Our own queue, unbound: neither sampling nor rebuilding has a place. */
+/*
+ * Our own queue. Unbound: neither sampling nor rebuilding has a place.
+ * Freezable: during suspend the kernel takes CPUs away and leaves the cpusets
+ * as they were; a rebuild from those fails, in 7.3 with a warning.
+ */
 extern struct workqueue_struct *tandem_wq;
 
 #endif /* TANDEM_H */

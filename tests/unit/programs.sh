@@ -52,6 +52,8 @@ for p in tandemd tandem-groupd tandemctl; do
 	expect 0 '0\.[0-9]+' "$p --version" "$bin/$p" --version
 	expect 0 '^Usage' "$p --help" "$bin/$p" --help
 	expect 2 'help' "$p with an unknown option" "$bin/$p" --nonsense
+	expect 1 'cannot write' "$p --help on a full disk" sh -c "'$bin/$p' --help >/dev/full"
+	expect 1 'cannot write' "$p --version on a full disk" sh -c "'$bin/$p' --version >/dev/full"
 done
 expect 2 'unexpected argument' "tandemd with an argument" "$bin/tandemd" x
 expect 2 'not valid' "a period out of range" "$bin/tandemd" --period-ms 99
@@ -76,6 +78,15 @@ expect 1 'tandemd: cannot open the root directory' "a root that is missing" \
 expect 1 'daemon running' "tandemctl without a daemon" "$bin/tandemctl" -s "$tmp/no.sock" status
 expect 2 'unknown command' "tandemctl with an unknown command" "$bin/tandemctl" nonsense
 expect 2 'no command' "tandemctl without a command" "$bin/tandemctl"
+expect 2 'is empty' "tandemctl with an empty path" "$bin/tandemctl" -s '' status
+expect 1 'cannot write the report' "--dry-run on a full disk" \
+	sh -c "'$bin/tandemd' --dry-run --socket none --root '$root' >/dev/full"
+printf '[tandemd]\nperiod_ms = 100\nheartbeat_ms = 100\n' >"$tmp/fast.conf"
+expect 1 'cannot write the report: Broken pipe' "--dry-run into a pipe that nobody reads" \
+	sh -c "{ '$bin/tandemd' --dry-run --socket none --config '$tmp/fast.conf' --root '$root'; echo \$? >'$tmp/status'; } | :
+		exit \$(cat '$tmp/status')"
+expect 1 'cannot make the directory .*: run as root' "a control socket below a file" \
+	"$bin/tandemd" --root "$root" --socket "$conf/x/t.sock"
 expect 1 'not every named guest' "--once without an answer" \
 	"$bin/tandem-groupd" --once --timeout 1 --socket "a=$tmp/none.sock"
 
@@ -116,4 +127,28 @@ wait "$pid"
 status=$?
 [ "$status" = 0 ] && [ ! -e "$tmp/run/g.sock" ] && ok "SIGTERM of groupd" ||
 	bad "SIGTERM of groupd: status $status"
+
+# Descriptors: less than every guest and client needs, and the standard ones closed.
+printf '[groupd]\nsockets = %s/none/*.sock\n' "$tmp" >"$tmp/g.conf"
+expect 0 'cannot look for guests: No such file' "no directory of guests" \
+	"$bin/tandem-groupd" --config "$tmp/g.conf" --once --timeout 1
+expect 0 '40 open files are allowed: 8 guests at most' "few open files" \
+	bash -c "ulimit -n 40; '$bin/tandem-groupd' --config '$tmp/g.conf' --once --timeout 1"
+bash -c "ulimit -S -n 64; exec '$bin/tandem-groupd' --config '$tmp/g.conf' --control '$tmp/run/n.sock'" \
+	2>"$tmp/nlog" &
+pid=$!
+pids+=("$pid")
+until_true "$bin/tandemctl" -s "$tmp/run/n.sock" guests || bad "groupd's control socket, few files"
+[ "$(awk '/open files/ { print $4 }' "/proc/$pid/limits")" = 1056 ] &&
+	ok "the limit of open files is raised" || bad "the limit of open files is raised"
+kill -TERM "$pid"
+wait "$pid"
+"$bin/tandemd" --root "$root" --socket "$tmp/run/c.sock" --port none <&- >&- 2>&- &
+pid=$!
+pids+=("$pid")
+until_true "$bin/tandemctl" -s "$tmp/run/c.sock" status || bad "tandemd without standard files"
+[ "$(readlink "/proc/$pid/fd/2")" = /dev/null ] && ok "closed standard files" ||
+	bad "closed standard files: $(ls -l "/proc/$pid/fd")"
+kill -TERM "$pid"
+wait "$pid"
 exit $failed

@@ -260,6 +260,26 @@ static void flood_beside_good(void **state)
 	fake_close(&lines);
 }
 
+/* The timer fires before there is a token: what is sent waits, and is not dropped. */
+static void timer_early(void **state)
+{
+	struct guest *g;
+	struct fake f;
+
+	(void)state;
+	gd.conf.reports_per_s = 1;
+	fake_listen(&f, "vm");
+	run_until(loop, fake_accept(&f));
+	g = guest_find(&gd, "vm");
+	fake_report(&f);
+	run_until(loop, reports_of("vm") == 1);
+	fake_report(&f);
+	ev_invoke(loop, &g->timer, EV_TIMER);
+	run_until(loop, reports_of("vm") == 2);
+	assert_int_equal(g->now.limited, 0);
+	fake_close(&f);
+}
+
 static void garbage(void **state)
 {
 	static const char junk[] =
@@ -347,6 +367,45 @@ static void odd_files(void **state)
 	fake_close(&f);
 }
 
+/* Two files that give one name: the first one stays, and it is said. */
+static void same_name(void **state)
+{
+	struct groupd_conf conf = gd.conf;
+	char first[CTL_PATH_MAX];
+	struct fake f;
+
+	(void)state;
+	fake_listen(&f, "vm");
+	run_until(loop, fake_accept(&f));
+	snprintf(conf.sockets, sizeof(conf.sockets), "%s/guests/*", dir);
+	groupd_reconfigure(&gd, &conf);
+	text_copy(first, sizeof(first), guest_find(&gd, "vm")->path);
+	test_write(dir, "guests/vm", "x");
+	run_until(loop, gd.odd_name.next_ms > 0);
+	assert_int_equal(gd.count, 1);
+	assert_string_equal(guest_find(&gd, "vm")->path, first);
+	fake_close(&f);
+}
+
+/* However often a guest reboots, its lines are few. */
+static void reboots_without_end(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	gd.conf.reports_per_s = 1000;
+	fake_listen(&f, "vm");
+	run_until(loop, fake_accept(&f));
+	for (uint64_t n = 1; n <= 50; n++) {
+		f.report.boot_id[0] = n % 2 ? 'b' : 'c';
+		fake_report(&f);
+		run_until(loop, reports_of("vm") == n);
+	}
+	assert_true(guest_find(&gd, "vm")->talk.missed >= 40);
+	assert_true(guest_find(&gd, "vm")->talk.interval_ms >= 10000);
+	fake_close(&f);
+}
+
 /* The directory is removed and made again. */
 static void directory_returns(void **state)
 {
@@ -355,12 +414,15 @@ static void directory_returns(void **state)
 
 	(void)state;
 	snprintf(guests, sizeof(guests), "%s/guests", dir);
+	assert_int_equal(gd.watch_error, 0);
 	assert_int_equal(rmdir(guests), 0);
 	run_until(loop, gd.watch_wd < 0);
+	run_until(loop, gd.watch_error == ENOENT);
 	assert_int_equal(mkdir(guests, 0755), 0);
 	fake_listen(&f, "late");
 	run_until(loop, fake_accept(&f));
 	assert_true(gd.watch_wd >= 0);
+	assert_int_equal(gd.watch_error, 0);
 	fake_close(&f);
 }
 
@@ -429,8 +491,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(found_and_polled), TEST(vmm_restarts), TEST(guest_reboots),
-		TEST(flood_beside_good), TEST(garbage), TEST(silence), TEST(limits),
-		TEST(odd_files), TEST(directory_returns), TEST(reconfigured),
+		TEST(flood_beside_good), TEST(timer_early), TEST(garbage), TEST(silence),
+		TEST(limits), TEST(odd_files), TEST(same_name), TEST(reboots_without_end), TEST(directory_returns),
+		TEST(reconfigured),
 		TEST(published_whole),
 	};
 

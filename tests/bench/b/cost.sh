@@ -11,6 +11,7 @@ FOOTER=(
 	"still: compare them with each other (off, gated, hinting, the yardstick), and with nothing else."
 )
 ROUNDS=${ROUNDS:-9}
+KVM_ROUNDS=${KVM_ROUNDS:-5}
 
 bench_environment() {
 	local release qemu
@@ -141,8 +142,8 @@ guest_functions() {
 	cat <<-'SH'
 	E=/sys/kernel/debug/eventcost S=/sys/kernel/tandem
 	# one LABEL FILE: measure, with what the module counted meanwhile
-	counts() { for c in holder_unknown holder_running holder_preempted suppressed_tries sent; do
-		if [ -d $S ]; then cat $S/stats/$c; else echo 0; fi; done | tr '\n' ' '; }
+	C="holder_unknown holder_running holder_preempted suppressed_tries sent"
+	counts() { if [ -d $S ]; then cd $S/stats; echo $(cat $C); else echo 0 0 0 0 0; fi; }
 	one() { a=$(counts); l=$(taskset 1 cat $E/$2) || { echo "FAILED $1"; return; }
 		echo "$1 $l $a $(counts)"; }
 	# the most permissive tunables: every event with a preempted holder is sent
@@ -151,38 +152,41 @@ guest_functions() {
 	SH
 }
 
-# spans OUT LABEL: ns per event of each round
-spans() { awk -v l="$2" '$1 == l { printf "%.2f\n", ($3 - $4) / $2 }' "$1"; }
-
-# share OUT LABEL COLUMN: permille of the label's events that a counter saw; the
-# columns from 5 on are counters before, from 10 on after; all batches count
-share() {
-	awk -v l="$2" -v c="$3" -v b="$BATCHES" '$1 == l { n += $2 * b; d += $(c + 5) - $c }
-		END { printf "%d\n", n ? d * 1000 / n : 0 }' "$1"
+# spans OUT LABEL BATCHES [COLUMN WHAT]: ns per event of each round; only of those
+# in which at least 98 % of the events went the way that a counter counts. Columns
+# from 5 on are the counters before, from 10 on after.
+spans() {
+	awk -v l="$2" -v b="$3" -v c="${4:-0}" '
+		$1 == l && (!c || $(c + 5) - $c >= $2 * b * 0.98) { printf "%.2f\n", ($3 - $4) / $2 }' "$1"
 }
 
-# must_be OUT LABEL COLUMN WHAT: at least 90 % of the events went this way
-must_be() {
-	local got
-
-	got=$(share "$1" "$2" "$3")
-	((got >= 900)) || unmeasured "$2: only $got permille of the events were $4"
-}
-
-# report OUT PREFIX LABEL...: a metric for each
+# report OUT PREFIX LABEL BATCHES [COLUMN WHAT]: a metric of that
 report() {
-	local out=$1 prefix=$2 label values
+	local values
 
-	for label in "${@:3}"; do
-		mapfile -t values < <(spans "$out" "$label")
-		metric "${prefix}_$label" ns "${values[@]}"
-	done
+	mapfile -t values < <(spans "$1" "$3" "$4" "${5:-}")
+	[[ ${#values[@]} -ge 3 ]] || unmeasured "$3: in ${#values[@]} rounds only were the events $6"
+	metric "$2_$3" ns "${values[@]}"
+}
+
+# ratio OUT PREFIX LABEL BATCHES COLUMN: how many yardsticks of the same round
+# that was. Rounds begin with a line "round".
+ratio() {
+	local values
+
+	mapfile -t values < <(awk -v l="$3" -v b="$4" -v c="$5" '
+		function out() { if (x && y) printf "%.3f\n", x / y; x = y = 0 }
+		$1 == "round" { out() }
+		$1 == "yardstick" { y = ($3 - $4) / $2 }
+		$1 == l && $(c + 5) - $c >= $2 * b * 0.98 { x = ($3 - $4) / $2 }
+		END { out() }' "$1")
+	metric "$2_$3_ratio" yardsticks "${values[@]}"
 }
 
 BATCHES=5
 
 part_events() {
-	local out=$JOB/events round order
+	local out=$JOB/events round order label column what
 
 	progress "events: building the modules for $KERNEL"
 	give test
@@ -208,26 +212,36 @@ part_events() {
 		progress "events: round $round of $ROUNDS"
 		order="off gated hinting"
 		((round % 2)) || order="hinting gated off"
+		echo round >>"$out"
 		T=120 on p ". /t/bench.sh; for i in $order; do \$i; done" >>"$out" || unmeasured "round $round failed"
 	done
 	! grep FAILED "$out" >&2 || unmeasured "see above"
 	clean_log p || unmeasured "the guest's log is not clean"
-	must_be "$out" free_hinting 5 "without a holder"
-	must_be "$out" held_hinting 6 "with a running holder"
-	must_be "$out" held_back 7 "with a preempted holder"
-	must_be "$out" held_back 8 "held back"
-	must_be "$out" sent_no_hypercall 9 "sent"
-	report "$out" tcg_event free_off free_gated free_hinting held_off held_gated held_hinting held_back sent_no_hypercall
-	report "$out" tcg yardstick
+	for label in yardstick free_off free_gated held_off held_gated; do
+		report "$out" tcg "$label" $BATCHES
+	done
+	while read -r label column what; do
+		report "$out" tcg "$label" $BATCHES "$column" "$what"
+		ratio "$out" tcg "$label" $BATCHES "$column"
+	done <<-'LIST'
+	free_hinting 5 without a holder
+	held_hinting 6 with a running holder
+	held_back 8 with a preempted holder and held back
+	sent_no_hypercall 9 with a preempted holder and sent
+	LIST
 }
 
 # --- flatten and restore ------------------------------------------------------------
+# 64 vCPUs take long: 64 threads of the emulator on what CPUs there are
+BOOT_SECONDS=${BOOT_SECONDS:-400}
+
 topology() {
 	local vcpus=$1 smp=$2 flat back
 
 	give test
 	progress "topology: booting a plain guest with $vcpus vCPUs"
-	plain_start p "$KERNEL" "$smp"
+	# by default all CPUs come up at once and wait for each other, spinning
+	plain_start p "$KERNEL" "$smp" cpuhp.parallel=0
 	[[ $(on p 'grep -c ^processor /proc/cpuinfo') -eq $vcpus ]] || unmeasured "not all of the $vcpus vCPUs came up"
 	progress "topology: $vcpus vCPUs are up; $ROUNDS rounds"
 	T=200 on p "insmod /t/test.ko flatten=off hints=off || exit 1
@@ -251,25 +265,26 @@ part_topology64() { topology 64 "-smp 64,sockets=2,cores=16,threads=2"; }
 # --- one contended event, KVM guest ---------------------------------------------------
 # Two vCPUs on one pCPU: a holder that runs is preempted whenever the waiter runs.
 part_kvm() {
-	local out=$JOB/events round order tried worked
+	local out=$JOB/events round order label tried worked
 
 	progress "kvm: building the modules for $KERNEL"
 	give product
 	give_bench_module eventcost
 	guest_functions >"$JOB/overlay/t/bench.sh"
 	cat >>"$JOB/overlay/t/bench.sh" <<-'SH'
-	many() { echo 5000 >/sys/module/eventcost/parameters/events; }
-	few() { echo 200 >/sys/module/eventcost/parameters/events; }
-	off() { many; one yardstick lock; one free_off free; one held_off halt; }
+	set_() { echo $2 >/sys/module/eventcost/parameters/$1; }
+	many() { set_ events 500; set_ batches 30; set_ settle_ms 30; }
+	few() { set_ events 20; set_ batches 1; }
+	off() { many; one yardstick lock; one free_off free; one held_off spin; few; set_ batches 3; one yield_in_vain yield; }
 	gated() { many; insmod /t/product.ko flatten=off hints=auto || { echo FAILED insmod; return; }
 		# two vCPUs on one pCPU steal from each other: keep the gate closed
 		echo 1000 >$S/gate/open_permille
 		grep -q gated $S/hints/state || echo FAILED gated
-		one free_gated free; one held_gated halt; rmmod tandem; }
+		one free_gated free; one held_gated spin; rmmod tandem; }
 	hinting() { many; insmod /t/product.ko flatten=off hints=on || { echo FAILED insmod; return; }
 		grep -q active $S/hints/state || echo FAILED active
-		one free_hinting free; one held_back halt
-		permissive; few; one sent_in_vain halt; rmmod tandem; }
+		one free_hinting free; one held_back spin; one held_back spin
+		permissive; few; one sent_followed spin; rmmod tandem; }
 	SH
 	progress "kvm: booting a host with one pCPU, and a guest with two vCPUs"
 	host_start 1
@@ -278,10 +293,11 @@ part_kvm() {
 		unmeasured "eventcost.ko does not load: $(on g 'dmesg | tail -n 2')"
 	tried=$(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted')
 	worked=$(on host 'cat /sys/kernel/debug/kvm/directed_yield_successful')
-	for ((round = 1; round <= ROUNDS; round++)); do
-		progress "kvm: round $round of $ROUNDS"
+	for ((round = 1; round <= KVM_ROUNDS; round++)); do
+		progress "kvm: round $round of $KVM_ROUNDS"
 		order="off gated hinting"
 		((round % 2)) || order="hinting gated off"
+		echo round >>"$out"
 		T=120 on g ". /t/bench.sh; for i in $order; do \$i; done" >>"$out" || unmeasured "round $round failed"
 	done
 	tried=$(($(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted') - tried))
@@ -289,10 +305,13 @@ part_kvm() {
 	! grep FAILED "$out" >&2 || unmeasured "see above"
 	clean_log g || unmeasured "the guest's log is not clean"
 	self_check g
-	must_be "$out" held_back 7 "with a preempted holder"
-	must_be "$out" held_back 8 "held back"
-	must_be "$out" sent_in_vain 9 "sent"
-	report "$out" kvm_event free_off free_gated free_hinting held_off held_gated held_back sent_in_vain
-	report "$out" kvm yardstick
-	remark "kvm: the host counted $tried directed yields, $worked successful: the holder's vCPU is halted on purpose."
+	for label in yardstick free_off free_gated held_off held_gated yield_in_vain; do
+		report "$out" kvm "$label" 30
+	done
+	report "$out" kvm free_hinting 30 5 "without a holder"
+	ratio "$out" kvm free_hinting 30 5
+	report "$out" kvm held_back 30 8 "with a preempted holder and held back"
+	ratio "$out" kvm held_back 30 8
+	report "$out" kvm sent_followed 1 9 "with a preempted holder and sent"
+	remark "kvm: the host counted $tried directed yields, $worked successful."
 }

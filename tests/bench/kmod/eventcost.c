@@ -18,8 +18,9 @@
  *
  *	free	nobody holds the mutex
  *	spin	a thread on holder_cpu holds it, and spins
- *	halt	one holds it, and halts its CPU: it has no pCPU and wants none
  *	lock	no event: a free mutex is locked and unlocked, as a yardstick
+ *	yield	no event: KVM's hypercall for a directed yield to holder_cpu, which
+ *		is idle
  */
 #define pr_fmt(fmt) "eventcost: " fmt
 
@@ -28,6 +29,7 @@
 #include <linux/debugfs.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/kvm_para.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -38,6 +40,7 @@
 
 #define EVENTS_MAX	1000000
 #define BATCHES_MAX	1000
+#define SETTLE_MS_MAX	1000
 
 static uint events = 20000;
 module_param(events, uint, 0644);
@@ -46,6 +49,10 @@ MODULE_PARM_DESC(events, "Events of a batch, 1 to 1000000");
 static uint batches = 5;
 module_param(batches, uint, 0644);
 MODULE_PARM_DESC(batches, "Batches, of which the shortest counts, 1 to 1000");
+
+static uint settle_ms;
+module_param(settle_ms, uint, 0644);
+MODULE_PARM_DESC(settle_ms, "Busy loop before the first batch, 0 to 1000");
 
 static uint holder_cpu = 1;
 module_param(holder_cpu, uint, 0444);
@@ -106,22 +113,22 @@ static void lock_batch(uint count)
 	}
 }
 
+static void yield_batch(uint count)
+{
+	while (count--)
+		kvm_hypercall1(KVM_HC_SCHED_YIELD, cpu_physical_id(holder_cpu));
+}
+
 static void hold_spinning(void)
 {
 	cpu_relax();
 }
 
-/* The tick ends it: a CPU with a task that runs has one. */
-static void hold_halted(void)
-{
-	asm volatile("hlt" : : : "memory");
-}
-
 static const struct kind kinds[] = {
 	{ "free", event_batch, NULL },
 	{ "spin", event_batch, hold_spinning },
-	{ "halt", event_batch, hold_halted },
 	{ "lock", lock_batch, NULL },
+	{ "yield", yield_batch, NULL },
 };
 
 static int hold(void *data)
@@ -158,11 +165,24 @@ static u64 time_of(void (*batch)(uint count))
 	return ktime_get_ns() - start;
 }
 
+/*
+ * The holder woke the reader and may just have lost its pCPU to it. A few of
+ * the host's time slices later nothing is left of that.
+ */
+static void settle(void)
+{
+	u64 end = ktime_get_ns() + settle_ms * NSEC_PER_MSEC;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
 static void measure(struct seq_file *m, const struct kind *kind)
 {
 	u64 empty = U64_MAX, full = U64_MAX;
 	uint i;
 
+	settle();
 	for (i = 0; i < batches; i++) {
 		empty = min(empty, time_of(empty_batch));
 		full = min(full, time_of(kind->batch));
@@ -173,8 +193,14 @@ static void measure(struct seq_file *m, const struct kind *kind)
 
 static bool parameters_are_good(const struct kind *kind)
 {
-	if (!events || events > EVENTS_MAX || !batches || batches > BATCHES_MAX) {
-		pr_err("events: 1 to %d, batches: 1 to %d\n", EVENTS_MAX, BATCHES_MAX);
+	if (!events || events > EVENTS_MAX || !batches ||
+	    batches > BATCHES_MAX || settle_ms > SETTLE_MS_MAX) {
+		pr_err("events: 1 to %d, batches: 1 to %d, settle_ms: 0 to %d\n",
+		       EVENTS_MAX, BATCHES_MAX, SETTLE_MS_MAX);
+		return false;
+	}
+	if (kind->batch == yield_batch && !kvm_para_available()) {
+		pr_err("yield: this is no guest of KVM\n");
 		return false;
 	}
 	if (kind->hold && holder_cpu == raw_smp_processor_id()) {

@@ -78,8 +78,9 @@ cache_entry() {
 	shift
 	key=$(cat "${recipe[@]}" | cat - <(printf '%s\n' "$*") | sha256sum | cut -c1-16)
 	dir=$CACHE/$name-$key
-	mkdir -p "$CACHE"
-	exec {lock}>"$CACHE/.$name.lock"
+	mkdir -p "$CACHE" && [[ -w $CACHE ]] ||
+		die "cannot write to the cache $CACHE: run as its owner, or set TANDEM_CACHE"
+	exec {lock}>"$CACHE/.$name.lock" || die "cannot lock the cache entry $name"
 	flock "$lock"
 	if [[ -d $dir && $(manifest "$dir") != "$(cat "$dir.manifest" 2>/dev/null)" ]]; then
 		say "rig: cache entry $name is broken (its files do not match its manifest): making it anew"

@@ -124,9 +124,10 @@ host_start() {
 # guest, its QEMU in a cgroup of its own as libvirt does it. VCPUS is what -smp
 # takes. guest_boot starts it, guest_start waits for it too.
 guest_boot() {
-	local name=$1 kernel=$2 smp=$3 opts=${4:-} append=${5:-} image
+	local name=$1 kernel=$2 smp=$3 opts=${4:-} append=${5:-} image vmlinux
 
 	image=$(initrd "$kernel") || die "no initrd for $kernel"
+	vmlinux=$(uncompressed "$kernel") || die "no kernel $kernel"
 	VM_KIND[$name]=nested
 	VM_SEEN[$name]=0
 	on host "mkdir -p /sys/fs/cgroup/$name
@@ -134,7 +135,7 @@ guest_boot() {
 		(echo \$\$ >/sys/fs/cgroup/$name/cgroup.procs || exit
 		exec setsid nice -n 19 qemu-system-x86_64 ${QEMU_COMMON[*]} -accel kvm \
 			-cpu host,+kvm-pv-sched-yield,+topoext -smp $smp -m ${GUEST_MB:-512} $opts \
-			-kernel /kernels/$kernel/vmlinuz -initrd /rig/$(basename "$image") \
+			-kernel $(rig_path "$vmlinux")/vmlinux -initrd /rig/$(basename "$image") \
 			-append 'console=ttyS0 quiet panic=-1 cryptomgr.notests sched_verbose $append' \
 			$(ports "$name" /run | tr '\n' ' ') \
 			>/run/$name.qemu 2>&1 </dev/null & echo \$! >/run/$name.pid)
