@@ -140,12 +140,17 @@ part_tandemd() {
 # Guest functions. Each event file's line is EVENTS NS NS_EMPTY.
 guest_functions() {
 	cat <<-'SH'
-	E=/sys/kernel/debug/eventcost S=/sys/kernel/tandem
-	# one LABEL FILE: measure, with what the module counted meanwhile
+	E=/sys/kernel/debug/eventcost S=/sys/kernel/tandem P=/sys/module/eventcost/parameters
 	C="holder_unknown holder_running holder_preempted suppressed_tries sent"
 	counts() { if [ -d $S ]; then cd $S/stats; echo $(cat $C); else echo 0 0 0 0 0; fi; }
+	# one LABEL FILE: measure, with what the module counted before and after
 	one() { a=$(counts); l=$(taskset 1 cat $E/$2) || { echo "FAILED $1"; return; }
 		echo "$1 $l $a $(counts)"; }
+	# want LABEL FILE COUNTER: again until nearly all events went that way
+	want() { for try in 1 2 3 4 5 6; do
+		before=$(cat $S/stats/$3); one $1 $2; after=$(cat $S/stats/$3)
+		[ $(((after - before) * 50)) -lt $((49 * $(cat $P/events) * $(cat $P/batches))) ] || break
+		done; }
 	# the most permissive tunables: every event with a preempted holder is sent
 	permissive() { echo 1 >$S/hints/sustain; echo 100 >$S/hints/tries
 		echo 100000 >$S/hints/budget; echo 10 >$S/hints/window_us; }
@@ -199,10 +204,10 @@ part_events() {
 		one free_gated free; one held_gated spin; rmmod tandem; }
 	hinting() { insmod /t/test.ko flatten=off hints=on || { echo FAILED insmod; return; }
 		grep -q active $S/hints/state || echo FAILED active
-		one free_hinting free; one held_hinting spin
+		want free_hinting free holder_unknown; want held_hinting spin holder_running
 		# the holder's vCPU counts as preempted from here on
 		echo 2 >/sys/module/tandem/parameters/test_preempted
-		one held_back spin; permissive; one sent_no_hypercall spin; rmmod tandem; }
+		want held_back spin suppressed_tries; permissive; want sent_no_hypercall spin sent; rmmod tandem; }
 	SH
 	progress "events: booting a plain guest"
 	plain_start p "$KERNEL" "-smp 2"
@@ -243,6 +248,7 @@ topology() {
 	# by default all CPUs come up at once and wait for each other, spinning
 	plain_start p "$KERNEL" "$smp" cpuhp.parallel=0
 	[[ $(on p 'grep -c ^processor /proc/cpuinfo') -eq $vcpus ]] || unmeasured "not all of the $vcpus vCPUs came up"
+	on p dmesg >"$JOB/dmesg"
 	progress "topology: $vcpus vCPUs are up; $ROUNDS rounds"
 	T=200 on p "insmod /t/test.ko flatten=off hints=off || exit 1
 		cd /sys/kernel/tandem/topology
@@ -272,7 +278,7 @@ part_kvm() {
 	give_bench_module eventcost
 	guest_functions >"$JOB/overlay/t/bench.sh"
 	cat >>"$JOB/overlay/t/bench.sh" <<-'SH'
-	set_() { echo $2 >/sys/module/eventcost/parameters/$1; }
+	set_() { echo $2 >$P/$1; }
 	many() { set_ events 500; set_ batches 30; set_ settle_ms 30; }
 	few() { set_ events 20; set_ batches 1; }
 	off() { many; one yardstick lock; one free_off free; one held_off spin; few; set_ batches 3; one yield_in_vain yield; }
@@ -283,12 +289,13 @@ part_kvm() {
 		one free_gated free; one held_gated spin; rmmod tandem; }
 	hinting() { many; insmod /t/product.ko flatten=off hints=on || { echo FAILED insmod; return; }
 		grep -q active $S/hints/state || echo FAILED active
-		one free_hinting free; one held_back spin; one held_back spin
-		permissive; few; one sent_followed spin; rmmod tandem; }
+		want free_hinting free holder_unknown; want held_back spin suppressed_tries
+		permissive; few; want sent_followed spin sent; rmmod tandem; }
 	SH
 	progress "kvm: booting a host with one pCPU, and a guest with two vCPUs"
 	host_start 1
-	guest_start g "$KERNEL" 2,sockets=1,cores=2,threads=1
+	# while it waits the channel says on standard output that it waits
+	guest_start g "$KERNEL" 2,sockets=1,cores=2,threads=1 >/dev/null
 	on g "insmod /t/eventcost.ko batches=$BATCHES" ||
 		unmeasured "eventcost.ko does not load: $(on g 'dmesg | tail -n 2')"
 	tried=$(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted')
@@ -313,5 +320,5 @@ part_kvm() {
 	report "$out" kvm held_back 30 8 "with a preempted holder and held back"
 	ratio "$out" kvm held_back 30 8
 	report "$out" kvm sent_followed 1 9 "with a preempted holder and sent"
-	remark "kvm: the host counted $tried directed yields, $worked successful."
+	remark "kvm: the host counted $tried directed yields, $((60 * KVM_ROUNDS)) of them yield_in_vain; $worked successful."
 }

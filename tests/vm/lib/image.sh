@@ -120,6 +120,7 @@ build_guest_image() {
 	mkdir -p "$dir"/{bin,sbin,proc,sys,dev,tmp,run,etc,root,usr/bin}
 	add_file "$dir" /usr/bin/busybox || return 1
 	add_file "$dir" /usr/bin/hackbench || return 1
+	add_file "$dir" /usr/bin/nice || return 1
 	ln -s /usr/bin/busybox "$dir/bin/sh"
 	cp "$(rig_tools)/rpcd" "$dir/sbin/rpcd"
 	add_modules "$dir" "$kernel" virtio_pci virtio_console || return 1

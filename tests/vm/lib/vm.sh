@@ -72,13 +72,14 @@ initrd() {
 
 rig_path() { printf '/build%s\n' "${1#"$BUILD"}"; }
 
-# launch NAME QEMU-ARG...: QEMU in the root, in the background.
+# launch NAME QEMU-ARG...: QEMU in the root, in the background. Plain guests give
+# way to a host beside them, whose one thread everything nested waits for.
 launch() {
 	local name=$1
 
 	shift
 	rm -f "$JOB/$name".*sock
-	IN_ROOT_EXEC=exec in_root qemu-system-x86_64 "${QEMU_COMMON[@]}" "$@" >"$JOB/$name.qemu" 2>&1 </dev/null &
+	IN_ROOT_EXEC=exec in_root nice -n "${NICE:-0}" qemu-system-x86_64 "${QEMU_COMMON[@]}" "$@" >"$JOB/$name.qemu" 2>&1 </dev/null &
 	VM_PID[$name]=$!
 	VM_SEEN[$name]=0
 }
@@ -91,7 +92,7 @@ plain_start() {
 	dir=$(rig_path "$JOB")
 	VM_KIND[$name]=plain
 	# shellcheck disable=SC2086,SC2046  # options are words
-	launch "$name" -accel tcg,thread=multi -cpu "$TCG_CPU" -m 1024 $opts \
+	NICE=5 launch "$name" -accel tcg,thread=multi -cpu "$TCG_CPU" -m 1024 $opts \
 		-kernel "/kernels/$kernel/vmlinuz" -initrd "$(rig_path "$image")" \
 		-append "console=ttyS0 quiet panic=-1 cryptomgr.notests sched_verbose $append" \
 		$(ports "$name" "$dir")

@@ -116,7 +116,7 @@ is "$(on p "$shot")" "$before" "bad input changes nothing"
 like "$(on p 'dmesg | grep "tandem: " | tail -n 30')" "hints/|topology/|gate/" "the log says which file refused what"
 is "$(on p 'dmesg | grep -c "tandem: "' | awk '{ print ($1 < 60) }')" 1 "and does so at a bounded rate"
 on p 'rmmod tandem'
-for p in flatten=maybe hints=2 variant=round enable=perhaps; do
+for p in flatten=maybe flatten= flatten hints=2 variant=round enable=perhaps; do
 	out=$(on p "insmod /t/test.ko $p 2>&1")
 	like "$out" "invalid|Invalid" "parameter $p is refused"
 done

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib/job.sh"
 
 give test lockload
-plain_start p "$KERNEL" "-smp 4,sockets=1,cores=2,threads=2"
+plain_start p "$KERNEL" "-smp 2,sockets=1,cores=1,threads=2"
 before=$(in_guest p domains)
 cycles p test "${CYCLES:-200}"
 is "$(in_guest p domains)" "$before" "the domains are as found"
