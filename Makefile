@@ -93,7 +93,7 @@ fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## run every fuzzer for FUZZ_SECONDS (10)
 style: ## checkpatch --strict and man page warnings
 	@tests/style
 
-check-fast: ## under a minute: build with all warnings, unit tests, style
+check-fast: ## before each commit: build with all warnings, unit tests, style
 	@tests/check fast
 
 check: ## everything: unit tests, fuzzers, style, VM tests on real hosts in the rig

@@ -46,10 +46,11 @@ job_end() {
 }
 
 # ports NAME DIR: the serial console to a file, the rig's channel and the
-# agent's port to sockets in DIR.
+# agent's port to sockets in DIR. Two ports and no more: each port that could be
+# there costs two queues to set up, nested, and a file for QEMU to poll.
 ports() {
 	printf '%s\n' -serial "file:$2/$1.console" \
-		-device virtio-serial-pci \
+		-device virtio-serial-pci,max_ports=3 \
 		-chardev "socket,id=rig,path=$2/$1.sock,server=on,wait=off" \
 		-device virtserialport,chardev=rig,name=org.tandem.rig.0 \
 		-chardev "socket,id=agent,path=$2/$1.agent.sock,server=on,wait=off" \
