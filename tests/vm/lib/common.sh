@@ -35,6 +35,11 @@ need_root_on_debian() {
 		die "needs an amd64 machine: the hosts and guests are stock amd64 kernels"
 }
 
+# apt_lists: apt's package lists, fetched if the machine has none yet.
+apt_lists() {
+	compgen -G '/var/lib/apt/lists/*Release' >/dev/null || apt-get -qq update
+}
+
 # need_packages PKG...: install what is missing from Debian, say what failed.
 need_packages() {
 	local missing=() p log

@@ -9,6 +9,7 @@
 rig_setup() {
 	[[ -z ${RIG_ROOT:-} ]] || return 0
 	need_packages mmdebstrap debian-archive-keyring kmod cpio xz-utils zstd util-linux
+	apt_lists
 	RIG_ROOT=$(cache_entry root "$RIG_DIR/lib/recipe.sh" -- build_root "${RIG_PACKAGES[@]}") || exit 1
 	export RIG_ROOT
 }
