@@ -45,6 +45,10 @@ static uint gap_us;
 module_param(gap_us, uint, 0444);
 MODULE_PARM_DESC(gap_us, "Busy loop between two acquisitions, in us, at most 100000");
 
+static uint sleep_us;
+module_param(sleep_us, uint, 0444);
+MODULE_PARM_DESC(sleep_us, "Sleep between two acquisitions, after the busy loop, in us, at most 100000");
+
 static uint seconds;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "Stop after so many seconds; 0: when the module is removed");
@@ -132,7 +136,10 @@ static int work(void *unused)
 		this_cpu_inc(ops);
 		locks->give();
 		busy(gap_us);
-		cond_resched();
+		if (sleep_us)
+			usleep_range(sleep_us, 2 * sleep_us);
+		else
+			cond_resched();
 	}
 	/* The stopper wants to find the task alive. */
 	while (!kthread_should_stop())
@@ -167,9 +174,9 @@ static int check_parameters(void)
 		if (!strcmp(class, classes[i].name))
 			locks = &classes[i];
 	if (locks && threads && threads <= THREADS_MAX && hold_us <= US_MAX &&
-	    gap_us <= US_MAX && seconds <= SECONDS_MAX)
+	    gap_us <= US_MAX && sleep_us <= US_MAX && seconds <= SECONDS_MAX)
 		return 0;
-	pr_err("bad parameter; class: mutex rwsem spin, threads: 1 to %d, hold_us and gap_us: 0 to %d, seconds: 0 to %d\n",
+	pr_err("bad parameter; class: mutex rwsem spin, threads: 1 to %d, hold_us, gap_us and sleep_us: 0 to %d, seconds: 0 to %d\n",
 	       THREADS_MAX, US_MAX, SECONDS_MAX);
 	return -EINVAL;
 }

@@ -62,14 +62,14 @@ cycles() {
 	local grown per=16	# KiB a cycle that count as a leak
 
 	T=1100 try "$3 load-unload cycles under load" on "$1" "
-		insmod /t/lockload.ko class=mutex threads=2 hold_us=50 gap_us=500 || exit 1
-		(while :; do hackbench -g 1 -f 1 -l 100 >/dev/null; done) & load=\$!
+		insmod /t/lockload.ko class=mutex threads=3 hold_us=50 gap_us=50 sleep_us=500 || exit 1
+		(while :; do hackbench -g 1 -f 1 -l 50 >/dev/null; usleep 200000; done) & load=\$!
 		i=0
 		while [ \$i -lt $3 ]; do
 			[ \$i -ne 10 ] || { echo 3 >/proc/sys/vm/drop_caches
 				awk '/SUnreclaim/ { print \$2 }' /proc/meminfo >/tmp/mem0; }
 			[ \$i -ne 20 ] || echo 1 >/sys/kernel/rcu_expedited
-			[ \$((i % 20)) -ne 0 ] || echo rig: cycle \$i, uptime \$(cat /proc/uptime) >/dev/console
+			[ \$((i % 20)) -ne 0 ] || echo \# cycle \$i at \$(cat /proc/uptime)
 			v=flat; [ \$((i % 2)) = 0 ] || v=flat-llc
 			nice -n -19 insmod /t/$2.ko flatten=on hints=on variant=\$v || exit 2
 			[ \"\$(cat /sys/kernel/tandem/topology/state)\" = flat ] || exit 3
