@@ -80,7 +80,7 @@ cycles() {
 		done
 		echo 0 >/sys/kernel/rcu_expedited
 		kill \$load; killall -q hackbench; rmmod lockload
-		while pgrep hackbench >/dev/null; do usleep 100000; done
+		while killall -q -0 hackbench; do usleep 100000; done
 		echo 3 >/proc/sys/vm/drop_caches
 		awk '/SUnreclaim/ { print \$2 }' /proc/meminfo >/tmp/mem1"
 	is "$(in_guest "$1" leftovers)" "" "nothing outlives the module"
