@@ -5,6 +5,7 @@
 #
 #   talk.pl say SOCKET SECONDS [PAUSE] <data
 #                                        send, after a pause, and print what comes back
+#                                        in SECONDS, or a second more
 #   talk.pl deaf SOCKET SECONDS          connect, read nothing
 #   talk.pl qmp SOCKET COMMAND...        speak QMP; prints the answers
 #   talk.pl watch SOCKET SECONDS         ask groupd often; a line for each report
@@ -26,7 +27,8 @@ sub bits { my $b = ''; vec($b, fileno($_[0]), 1) = 1; return $b; }
 sub say_it {
 	my ($path, $seconds, $pause) = @_;
 	my $s = dial($path);
-	my $end = time + $seconds;
+	# time is in whole seconds: one more, so that it is never less
+	my $end = time + $seconds + 1;
 	my $data = do { local $/; <STDIN> } // '';
 
 	$| = 1;

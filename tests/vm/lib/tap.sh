@@ -50,7 +50,7 @@ like() {
 above() {
 	local good=1
 
-	[[ $1 =~ ^-?[0-9]+$ && $1 -gt $2 ]] && good=0
+	[[ $1 =~ ^-?[0-9]+$ && $2 =~ ^-?[0-9]+$ && $1 -gt $2 ]] && good=0
 	ok "$good" "$3" || printf '#   got %s, wanted more than %s\n' "$1" "$2" >&2
 	return $good
 }
