@@ -184,10 +184,9 @@ static enum tandem_counter ask_policy(int holder)
 }
 
 /*
- * A halted vCPU reads as preempted on KVM hosts before 5.19, which set the flag
- * at every exit to the host's scheduler (at_instruction_boundary in x86.c came
- * then). The holder of a sleeping lock was seen on its CPU, so it is not halted;
- * for a spinlock ask the run queue.
+ * A halted vCPU may read as preempted, see struct tandem_hv. The holder of a
+ * sleeping lock was seen on its CPU, so it is not halted; for a spinlock ask
+ * the run queue.
  */
 static enum tandem_counter judge(enum tandem_class class, int holder)
 {

@@ -135,6 +135,67 @@ static ssize_t preempted_show(struct kobject *kobj,
 static struct kobj_attribute steal_ns_file = __ATTR_RO(steal_ns);
 static struct kobj_attribute preempted_file = __ATTR_RO(preempted);
 
+/**
+ * struct runstate_file - a file of vcpu/cpuN/runstate
+ * @attr: the file
+ * @state: time in which state
+ */
+struct runstate_file {
+	struct kobj_attribute attr;
+	enum tandem_vcpu_state state;
+};
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
+			  char *buf)
+{
+	static const char * const words[TANDEM_VCPU_STATES] = {
+		"running", "runnable", "blocked", "offline",
+	};
+	struct tandem_runstate rs;
+
+	if (!tandem_hv->runstate(to_dir(kobj)->cpu, &rs))
+		return -EIO;
+	return sysfs_emit(buf, "%s\n", words[rs.state]);
+}
+
+static ssize_t runstate_ns_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	struct runstate_file *file =
+		container_of(attr, struct runstate_file, attr);
+	struct tandem_runstate rs;
+
+	if (!tandem_hv->runstate(to_dir(kobj)->cpu, &rs))
+		return -EIO;
+	return sysfs_emit(buf, "%llu\n", rs.ns[file->state]);
+}
+
+#define RUNSTATE_FILE(name, which)					\
+	static struct runstate_file name##_file = {			\
+		.attr = __ATTR(name, 0444, runstate_ns_show, NULL),	\
+		.state = which,						\
+	}
+
+static struct kobj_attribute state_file = __ATTR_RO(state);
+RUNSTATE_FILE(running_ns, TANDEM_VCPU_RUNNING);
+RUNSTATE_FILE(runnable_ns, TANDEM_VCPU_RUNNABLE);
+RUNSTATE_FILE(blocked_ns, TANDEM_VCPU_BLOCKED);
+RUNSTATE_FILE(offline_ns, TANDEM_VCPU_OFFLINE);
+
+static struct attribute *runstate_attrs[] = {
+	&state_file.attr,
+	&running_ns_file.attr.attr,
+	&runnable_ns_file.attr.attr,
+	&blocked_ns_file.attr.attr,
+	&offline_ns_file.attr.attr,
+	NULL
+};
+
+static const struct attribute_group runstate_group = {
+	.name = "runstate",
+	.attrs = runstate_attrs,
+};
+
 static struct counter_file sum_files[TANDEM_NR_COUNTERS];
 static struct counter_file cpu_files[TANDEM_NR_COUNTERS];
 
@@ -151,7 +212,8 @@ static const struct attribute_group cpu_group = {
 	.attrs = cpu_attrs,
 };
 
-static const struct attribute_group *cpu_groups[] = { &cpu_group, NULL };
+/* The second one where the hypervisor tells. */
+static const struct attribute_group *cpu_groups[] = { &cpu_group, NULL, NULL };
 
 static void dir_release(struct kobject *kobj)
 {
@@ -199,6 +261,8 @@ static void make_files(void)
 	}
 	cpu_attrs[i++] = &steal_ns_file.attr;
 	cpu_attrs[i] = &preempted_file.attr;
+	if (tandem_hv->runstate)
+		cpu_groups[1] = &runstate_group;
 }
 
 static int add_cpu_dir(int cpu)

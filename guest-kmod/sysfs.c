@@ -241,6 +241,16 @@ static void variant_set(int word)
 	tandem_topology_set_variant(word);
 }
 
+static int host_get(void)
+{
+	return tandem_topology_host();
+}
+
+static void host_set(int word)
+{
+	tandem_topology_set_host(word);
+}
+
 static ssize_t topology_state_show(struct kobject *kobj,
 				   struct kobj_attribute *attr, char *buf)
 {
@@ -251,6 +261,8 @@ WORD_FILE(topology_flatten, "topology", flatten, tandem_mode_words,
 	  TANDEM_MODES, flatten_get, flatten_set);
 WORD_FILE(topology_variant, "topology", variant, tandem_variant_words,
 	  TANDEM_VARIANTS, variant_get, variant_set);
+WORD_FILE(topology_host, "topology", host, tandem_host_words,
+	  TANDEM_HOST_WORDS, host_get, host_set);
 SHOW_FILE(topology_reason, reason, "%s", tandem_topology_reason());
 SHOW_FILE(topology_flatten_ns, flatten_ns, "%llu",
 	  tandem_topology_flatten_ns());
@@ -263,6 +275,7 @@ static struct kobj_attribute topology_state =
 static struct attribute *topology_attrs[] = {
 	&topology_flatten.attr.attr,
 	&topology_variant.attr.attr,
+	&topology_host.attr.attr,
 	&topology_state.attr,
 	&topology_reason.attr,
 	&topology_flatten_ns.attr,

@@ -64,6 +64,7 @@ enum topology_state {
  * struct topology - all state of flattening; protected by tandem_mutex
  * @mode: what is asked for
  * @variant: which flat level is asked for
+ * @host: what the host says of the topology
  * @state: what was found or done last
  * @reason: why
  * @obstacle: why it is unsupported, in STATE_UNSUPPORTED
@@ -81,6 +82,7 @@ enum topology_state {
 struct topology {
 	enum tandem_mode mode;
 	enum tandem_variant variant;
+	enum tandem_host_word host;
 	enum topology_state state;
 	const char *reason;
 	char obstacle[96];
@@ -102,6 +104,7 @@ static struct topology topo = {
 };
 
 const char * const tandem_variant_words[] = { "flat", "flat-llc" };
+const char * const tandem_host_words[] = { "none", "pinned", "trusted" };
 
 static const struct cpumask *flat_mask(TANDEM_TL_MASK_ARGS)
 {
@@ -407,7 +410,15 @@ static bool want_flat(const char **reason)
 		return false;
 	}
 	if (tandem_hv->features() & TANDEM_F_REALTIME) {
-		*reason = "auto: the host promises dedicated pCPUs (KVM_HINTS_REALTIME)";
+		*reason = "auto: the host promises dedicated pCPUs (realtime)";
+		return false;
+	}
+	if (topo.host == TANDEM_HOST_PINNED) {
+		*reason = "auto: the host says that the vCPUs are pinned";
+		return false;
+	}
+	if (topo.host == TANDEM_HOST_TRUSTED) {
+		*reason = "auto: the host says that the topology is true";
 		return false;
 	}
 	if (!tandem_hv->trusts_topology) {
@@ -547,6 +558,29 @@ void tandem_topology_set_mode(enum tandem_mode mode)
 void tandem_topology_set_variant(enum tandem_variant variant)
 {
 	tandem_topology_configure(topo.mode, variant);
+}
+
+/**
+ * tandem_topology_host() - what the host says of the topology
+ *
+ * Context: any.
+ * Return: the word.
+ */
+enum tandem_host_word tandem_topology_host(void)
+{
+	return READ_ONCE(topo.host);
+}
+
+/**
+ * tandem_topology_set_host() - the host says something of the topology
+ * @word: what it says
+ *
+ * In mode auto native domains come back if it vouches for them.
+ */
+void tandem_topology_set_host(enum tandem_host_word word)
+{
+	WRITE_ONCE(topo.host, word);
+	update();
 }
 
 /**

@@ -24,6 +24,22 @@ enum tandem_variant {
 extern const char * const tandem_variant_words[];
 #define TANDEM_VARIANTS	2
 
+/**
+ * enum tandem_host_word - what the host says of the topology; the words are
+ *	"none pinned trusted"
+ * @TANDEM_HOST_NONE: nothing
+ * @TANDEM_HOST_PINNED: each vCPU stays on its pCPU
+ * @TANDEM_HOST_TRUSTED: the topology is kept true by other means
+ */
+enum tandem_host_word {
+	TANDEM_HOST_NONE,
+	TANDEM_HOST_PINNED,
+	TANDEM_HOST_TRUSTED,
+};
+
+extern const char * const tandem_host_words[];
+#define TANDEM_HOST_WORDS	3
+
 int tandem_topology_init(void);
 void tandem_topology_stop(void);
 void tandem_topology_restore(void);
@@ -34,6 +50,8 @@ enum tandem_variant tandem_topology_variant(void);
 void tandem_topology_set_variant(enum tandem_variant variant);
 void tandem_topology_configure(enum tandem_mode mode,
 			       enum tandem_variant variant);
+enum tandem_host_word tandem_topology_host(void);
+void tandem_topology_set_host(enum tandem_host_word word);
 void tandem_topology_steal_seen(void);
 
 int tandem_topology_state(char *buf, size_t size);

@@ -46,6 +46,7 @@ const char *tandem_hv_feature_word(unsigned int bit)
 {
 	static const char * const words[TANDEM_F_COUNT] = {
 		"steal-time", "preempted", "sched-yield", "realtime",
+		"yield",
 	};
 
 	return bit < TANDEM_F_COUNT ? words[bit] : NULL;
@@ -61,9 +62,7 @@ const char *tandem_hv_hint_obstacle(const struct tandem_hv *hv)
 {
 	u32 features = hv->features();
 
-	if (hv->no_hints)
-		return hv->no_hints;
-	if (!(features & TANDEM_F_SCHED_YIELD))
+	if (!(features & (TANDEM_F_SCHED_YIELD | TANDEM_F_YIELD)))
 		return "the host does not offer a directed yield (sched-yield)";
 	if (!(features & TANDEM_F_PREEMPTED))
 		return "the host does not offer the preempted flag (steal-time)";

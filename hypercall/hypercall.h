@@ -14,30 +14,54 @@
 #define TANDEM_F_PREEMPTED	BIT(1)
 #define TANDEM_F_SCHED_YIELD	BIT(2)
 #define TANDEM_F_REALTIME	BIT(3)
-#define TANDEM_F_COUNT		4
+#define TANDEM_F_YIELD		BIT(4)
+#define TANDEM_F_COUNT		5
+
+/* What a vCPU is to the host's scheduler; numbered as Xen's RUNSTATE_*. */
+enum tandem_vcpu_state {
+	TANDEM_VCPU_RUNNING,
+	TANDEM_VCPU_RUNNABLE,
+	TANDEM_VCPU_BLOCKED,
+	TANDEM_VCPU_OFFLINE,
+	TANDEM_VCPU_STATES
+};
+
+/**
+ * struct tandem_runstate - what became of a vCPU's time, as the host counts it
+ * @state: at this moment
+ * @ns: time spent in each state since the guest was made
+ */
+struct tandem_runstate {
+	enum tandem_vcpu_state state;
+	u64 ns[TANDEM_VCPU_STATES];
+};
 
 /**
  * struct tandem_hv - one hypervisor, or one kind of guest of it
  * @name: as shown in /sys/kernel/tandem/hypervisor
  * @trusts_topology: the topology may be true until steal was seen; if false,
  *	it is known to be invented, and is flattened at once in mode auto
- * @no_hints: why hints are impossible here; NULL if they may be possible
  * @detect: are we running on this one? Does not sleep.
  * @features: mask of TANDEM_F_*; constant while the module is loaded
- * @preempted: is this vCPU off its pCPU? Any context. May be NULL with
- *	@no_hints only.
- * @hint: run this vCPU instead of the calling one; any context, preemption
- *	off. Returns 0, or a negative number if the host refused. May be NULL
- *	with @no_hints only.
+ * @preempted: does this vCPU want a pCPU and have none? Any context. It may
+ *	also be true for a halted one: KVM hosts before 5.19 set the flag at
+ *	every exit to the host's scheduler (at_instruction_boundary in x86.c
+ *	came then).
+ * @hint: run this vCPU instead of the calling one (TANDEM_F_SCHED_YIELD), or
+ *	let any other vCPU run instead of the calling one (TANDEM_F_YIELD); any
+ *	context, preemption off. Returns 0, or a negative number if the host
+ *	refused.
+ * @runstate: the host's account of a vCPU's time; process context. Returns
+ *	false if the host did not answer. NULL where there is none.
  */
 struct tandem_hv {
 	const char *name;
 	bool trusts_topology;
-	const char *no_hints;
 	bool (*detect)(void);
 	u32 (*features)(void);
 	bool (*preempted)(int cpu);
 	int (*hint)(int cpu);
+	bool (*runstate)(int cpu, struct tandem_runstate *rs);
 };
 
 extern const struct tandem_hv tandem_hv_kvm;

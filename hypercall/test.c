@@ -61,6 +61,21 @@ static int test_hint(int cpu)
 	return READ_ONCE(test_hint_fails) ? -1 : 0;
 }
 
+static bool test_no_runstate;
+module_param(test_no_runstate, bool, 0644);
+MODULE_PARM_DESC(test_no_runstate, "The host does not answer about run states");
+
+/* vCPU n is in state n, and was n seconds and so many ns in each. */
+static bool test_runstate(int cpu, struct tandem_runstate *rs)
+{
+	int state;
+
+	rs->state = cpu % TANDEM_VCPU_STATES;
+	for (state = 0; state < TANDEM_VCPU_STATES; state++)
+		rs->ns[state] = cpu * (u64)NSEC_PER_SEC + state;
+	return !test_no_runstate;
+}
+
 /* Operations for the tests' hypervisor. */
 const struct tandem_hv tandem_hv_test = {
 	.name = "test",
@@ -69,4 +84,5 @@ const struct tandem_hv tandem_hv_test = {
 	.features = test_features,
 	.preempted = test_is_preempted,
 	.hint = test_hint,
+	.runstate = test_runstate,
 };

@@ -122,6 +122,34 @@ for p in flatten=maybe flatten= flatten hints=2 variant=round enable=perhaps; do
 	like "$out" "invalid|Invalid" "parameter $p is refused"
 done
 is "$(in_guest p leftovers)" "" "nothing is left of refused loads"
+
+# auto, and what the host says
+before=$(domains)
+on p 'insmod /t/test.ko flatten=auto variant=flat'
+is "$(value topology/state): $(value topology/reason)" "native: auto: no steal seen yet" "auto: native without steal"
+on p 'echo 50000000 >/sys/module/tandem/parameters/test_steal_ns'
+try "auto: flat when steal was seen" in_guest p 'wait_for 20 state_is flat'
+flat=$(domains)
+tandem topology/host pinned
+is "$(value topology/state): $(value topology/reason)" "native: auto: the host says that the vCPUs are pinned" "host says pinned: native"
+is "$(domains)" "$before" "host says pinned: the domains are as found"
+tandem topology/flatten on
+is "$(value topology/state)" flat "host says pinned, flatten=on: flat all the same"
+tandem topology/flatten auto
+is "$(value topology/state)" native "and native with auto"
+tandem topology/host trusted
+is "$(value topology/reason)" "auto: the host says that the topology is true" "host says trusted: native"
+tandem topology/host none
+is "$(value topology/state)" flat "host takes it back: flat"
+is "$(domains)" "$flat" "as flat as before"
+
+# the host's account of the vCPUs' time (the test hypervisor's numbers)
+is "$(on p 'cd /sys/kernel/tandem/vcpu/cpu2/runstate; cat state running_ns runnable_ns blocked_ns offline_ns' | tr '\n' ' ')" \
+	"blocked 2000000000 2000000001 2000000002 2000000003 " "run state of vCPU 2"
+on p 'echo 1 >/sys/module/tandem/parameters/test_no_runstate'
+like "$(on p 'cat /sys/kernel/tandem/vcpu/cpu2/runstate/state 2>&1')" "Input/output error" "no answer from the host: EIO"
+on p 'rmmod tandem'
+is "$(domains)" "$before" "unloading restores every domain"
 try "clean log after bad input" clean_log p
 vm_end
 
