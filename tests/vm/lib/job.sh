@@ -60,6 +60,29 @@ add_built() {
 # in_guest NAME COMMANDS: with the guest's own library loaded.
 in_guest() { on "$1" ". /t/lib.sh; $2"; }
 
+# watch_own_yields NAME, own_yields NAME: calls since then of the two functions
+# of the guest's kernel for which KVM counts a directed yield as it does for
+# ours: call-function IPIs, and the kick of a halted spinlock waiter
+# (KVM_HC_KICK_CPU yields to whom it wakes). From kprobe events.
+OWN_YIELDS="ipi:kvm_smp_send_call_func_ipi kick:kvm_kick_cpu"
+watch_own_yields() {
+	on "$1" "cd /sys/kernel/tracing
+		for p in $OWN_YIELDS; do echo \"p:rig/\${p%:*} \${p#*:}\" >>kprobe_events || exit; done
+		echo 1 >events/rig/enable"
+}
+own_yields() {
+	on "$1" "awk '\$1 == \"ipi\" || \$1 == \"kick\" { n += \$2 + \$3 } END { print n + 0 }' /sys/kernel/tracing/kprobe_profile"
+}
+
+# ask_groupd NAME...: groupd's table of these guests of the host in JOB/table,
+# its words in JOB/table.err; fails if it did not hear all of them.
+ask_groupd() {
+	local args='' g
+
+	for g in "$@"; do args+=" --socket $g=/run/$g.agent.sock"; done
+	on host "/build/rig/bin/tandem-groupd --once --timeout 20$args" >"$JOB/table" 2>"$JOB/table.err"
+}
+
 # cycles NAME BUILD COUNT: load flat and hinting, unload, COUNT times, beside
 # lock contention and hackbench; both variants by turns. A cycle waits for some
 # ten RCU grace periods and decompresses many symbols, and the load takes all the

@@ -16,14 +16,10 @@ load_off() { on "$1" 'kill $(cat /tmp/spin); rmmod lockload'; }
 # host_count NAME STATISTIC: KVM's counter of that VM
 host_count() { on host "cat /sys/kernel/debug/kvm/\$(cat /run/$1.pid)-*/$2"; }
 guest_count() { on "$1" "cat /sys/kernel/tandem/stats/$2"; }
-# calls of the two functions of the guest's kernel for which KVM counts a
-# directed yield, too: call-function IPIs, and the kick of a halted spinlock
-# waiter (KVM_HC_KICK_CPU yields to whom it wakes); from kprobe events
-own_calls() { on "$1" "awk '\$1 == \"ipi\" || \$1 == \"kick\" { n += \$2 + \$3 } END { print n + 0 }' /sys/kernel/tracing/kprobe_profile"; }
 
 # table: what the host shows of two busy guests
 table() {
-	on host '/build/rig/bin/tandem-groupd --once --timeout 20 --socket g1=/run/g1.agent.sock --socket g2=/run/g2.agent.sock' >"$JOB/table" 2>"$JOB/table.err"
+	ask_groupd g1 g2
 	ok $? "groupd hears both guests" || sed 's/^/# /' "$JOB/table.err" >&2
 	sed 's/^/# /' "$JOB/table"
 	like "$(cat "$JOB/table")" "g1 +2 .* flat " "the table shows g1, flat"
@@ -59,8 +55,7 @@ on host 'sleep 2'
 is "$(guest_count g1 sent)" 0 "hints off: none is sent under contention"
 load_off g1; load_off g2
 
-try "g1: kprobe on the kernel's own directed yields" on g1 'cd /sys/kernel/tracing &&
-	echo "p:rig/ipi kvm_smp_send_call_func_ipi" >kprobe_events && echo "p:rig/kick kvm_kick_cpu" >>kprobe_events && echo 1 >events/rig/enable'
+try "g1: kprobes on the kernel's own directed yields" watch_own_yields g1
 # The counts are read with hints off, so ours stand still; the kernel's own go
 # on, so they are read outside of the host's.
 hints() { for g in $G; do on "$g" "echo $1 >/sys/kernel/tandem/hints/mode"; done; }
@@ -68,7 +63,7 @@ for class in mutex rwsem spin; do
 	# how long a spinning waiter is itself on a pCPU decides whether its waits
 	# follow each other closely enough; here each one counts
 	[[ $class != spin ]] || for g in $G; do on "$g" 'echo 1 >/sys/kernel/tandem/hints/sustain'; done
-	calls=$(own_calls g1) sent=$(guest_count g1 sent)
+	calls=$(own_yields g1) sent=$(guest_count g1 sent)
 	tried=$(host_count g1 directed_yield_attempted) worked=$(host_count g1 directed_yield_successful)
 	preempted=$(guest_count g1 holder_preempted) contended=$(guest_count g1 contended_$class)
 	hints auto
@@ -83,7 +78,7 @@ for class in mutex rwsem spin; do
 	worked=$(($(host_count g1 directed_yield_successful) - worked))
 	sent=$(($(guest_count g1 sent) - sent)) preempted=$(($(guest_count g1 holder_preempted) - preempted))
 	contended=$(($(guest_count g1 contended_$class) - contended))
-	calls=$(($(own_calls g1) - calls))
+	calls=$(($(own_yields g1) - calls))
 	note "$class: contended $contended, holder preempted $preempted, sent $sent; host: attempted $tried, successful $worked; kernel's own at most $calls"
 	above "$contended" 0 "$class: contended waits are seen"
 	above "$preempted" 0 "$class: holder-preempted waits are seen"

@@ -7,7 +7,7 @@
 give product lockload
 host_start 2
 guest_start g1 "$KERNEL" 2,sockets=1,cores=2,threads=1
-on g1 'cd /sys/kernel/tracing && echo "p:rig/ipi kvm_smp_send_call_func_ipi" >kprobe_events && echo "p:rig/kick kvm_kick_cpu" >>kprobe_events && echo 1 >events/rig/enable'
+try "kprobes on the kernel's own directed yields" watch_own_yields g1
 try "tandem.ko loads" on g1 'insmod /t/product.ko && insmod /t/lockload.ko class=mutex threads=2 hold_us=100'
 # The rig's own commands run on the host's two pCPUs, too: what they steal may
 # have opened the gate. From here on the host runs this one command, which waits
@@ -28,7 +28,7 @@ ops=$(on g1 'cat /sys/kernel/debug/lockload/ops; rmmod lockload')
 above "$ops" 100 "there was contention to hint about"
 tried=$(($(on host 'cat /sys/kernel/debug/kvm/directed_yield_attempted') - tried))
 sent=$(($(on g1 'cat /sys/kernel/tandem/stats/sent') - sent))
-calls=$(on g1 "awk '\$1 == \"ipi\" || \$1 == \"kick\" { n += \$2 + \$3 } END { print n + 0 }' /sys/kernel/tracing/kprobe_profile")
+calls=$(own_yields g1)
 note "with the rig's commands around: sent $sent; host: attempted $tried, the kernel's own at most $calls"
 above $((sent + calls + 1)) "$tried" "the host saw no hypercall that the guest did not count"
 try "clean log" clean_log g1
