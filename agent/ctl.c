@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include "log.h"
 #include "pub.h"
 #include "report.h"
+#include "thread.h"
 
 #define CTL_STACK (256 * 1024)
 /* What to do about a socket that cannot be made. */
@@ -418,18 +418,8 @@ static void remove_own(const struct ctl *ctl)
 
 static bool ctl_start_thread(struct ctl *ctl)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int r;
+	int r = thread_start(&ctl->thread, CTL_STACK, ctl_thread, ctl);
 
-	/* Signals are for the main thread's loop. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, CTL_STACK);
-	r = pthread_create(&ctl->thread, &attr, ctl_thread, ctl);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r)
 		log_err("control socket %s: cannot start its thread: %s", ctl->path, strerror(r));
 	return !r;
