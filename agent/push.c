@@ -23,7 +23,8 @@ static bool report_changed(const struct report *a, const struct report *b, int64
 {
 	int64_t capacity = b->vcpus_online * 1000;
 
-	return a->vcpus_online != b->vcpus_online || a->vcpus_present != b->vcpus_present ||
+	return strcmp(a->group, b->group) || a->period_ms != b->period_ms ||
+	       a->vcpus_online != b->vcpus_online || a->vcpus_present != b->vcpus_present ||
 	       module_changed(&a->module, &b->module) ||
 	       moved(a->used_mcpu, b->used_mcpu, capacity, permille) ||
 	       moved(a->steal_mcpu, b->steal_mcpu, capacity, permille) ||

@@ -20,22 +20,24 @@ struct int_field {
 	bool nullable;
 };
 
-/* A string on the wire. */
+/* A string on the wire. One that was @added to version 1 later may be missing, which is null. */
 struct text_field {
 	const char *name;
 	size_t offset;
 	size_t size;
 	bool nullable;
+	bool added;
 };
 
 #define INT(field, lo, hi, null) { #field, offsetof(struct report, field), lo, hi, null }
 #define TEXT(type, field, null) \
-	{ #field, offsetof(type, field), sizeof(((type *)0)->field), null }
+	{ #field, offsetof(type, field), sizeof(((type *)0)->field), null, false }
 
 static const struct text_field report_texts[] = {
 	TEXT(struct report, boot_id, false),
 	TEXT(struct report, host, true),
 	TEXT(struct report, agent, false),
+	{ "group", offsetof(struct report, group), SAID_GROUP_MAX, true, true },
 };
 
 static const struct int_field report_ints[] = {
@@ -156,6 +158,34 @@ void report_encode(const struct report *r, struct buf *out)
 	buf_puts(out, ",\"module\":");
 	put_module(out, &r->module);
 	buf_puts(out, "}");
+}
+
+/**
+ * report_encode_within() - append a report that has to fit
+ * @r: the report
+ * @max: most bytes that it may have
+ * @out: where to; replaced
+ *
+ * Text that the host can do without is left out, and null, until it fits: what the module
+ * offers, why it did what it did, and last the host name.
+ *
+ * Return: false when it does not fit without them either.
+ */
+bool report_encode_within(const struct report *r, size_t max, struct buf *out)
+{
+	struct report less = *r;
+	char *const spare[] = { less.module.features, less.module.reason, less.module.variant,
+				less.host };
+
+	for (size_t i = 0; ; i++) {
+		buf_reset(out);
+		report_encode(&less, out);
+		if (!out->failed && out->len <= max)
+			return true;
+		if (i == ARRAY_SIZE(spare))
+			return false;
+		*spare[i] = '\0';
+	}
 }
 
 /**
@@ -306,7 +336,8 @@ static bool get_text_field(struct json_object *obj, const struct text_field *f, 
 	char *dst = (char *)base + f->offset;
 	const char *s;
 
-	if (f->nullable && get_null(obj, f->name)) {
+	if ((f->nullable && get_null(obj, f->name)) ||
+	    (f->added && !json_object_object_get_ex(obj, f->name, NULL))) {
 		*dst = '\0';
 		return true;
 	}

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "said.h"
 #include "text.h"
 
 #define PROTOCOL_VERSION 1
@@ -76,6 +77,7 @@ struct report_module {
  * @boot_id: names this boot of the guest
  * @host: the guest's hostname
  * @agent: version of tandemd
+ * @group: the group that the host says the guest is in
  * @seq: number of the sample since tandemd started, from 1
  * @uptime_ms: time of the sample, since boot
  * @interval_ms: length of the interval that the rates are over; unknown in the
@@ -106,6 +108,7 @@ struct report {
 	char boot_id[40];
 	char host[65];
 	char agent[16];
+	char group[SAID_GROUP_MAX];
 	int64_t seq;
 	int64_t uptime_ms;
 	int64_t interval_ms;
@@ -138,6 +141,7 @@ extern const char *const module_stat_names[MODULE_STAT_NR];
 
 void report_init(struct report *r);
 void report_encode(const struct report *r, struct buf *out);
+bool report_encode_within(const struct report *r, size_t max, struct buf *out);
 bool report_from_json(struct json_object *root, struct report *r, char *error);
 bool report_decode(struct json_tokener *tok, const char *line, size_t len, struct report *r,
 		   char *error);

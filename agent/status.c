@@ -114,6 +114,7 @@ static void module_rows(const struct report_module *m, struct buf *out)
 void status_text(const struct report *r, struct buf *out)
 {
 	text_row(out, "host name", r->host);
+	text_row(out, "group", *r->group ? r->group : "none");
 	load_rows(r, out);
 	if (r->module.present)
 		module_rows(&r->module, out);

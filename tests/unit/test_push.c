@@ -38,6 +38,22 @@ static void threshold(void **state)
 	assert_int_equal(AFTER(module.stats[MODULE_STAT_sent], 100000), PUSH_NOT);
 }
 
+/* The host shall see at once that it was obeyed. */
+static void obeyed(void **state)
+{
+	struct push_state ps = { 0 };
+	struct report r;
+
+	(void)state;
+	assert_int_equal(AFTER(period_ms, 1), PUSH_CHANGE);
+	test_report(&r);
+	push_sent(&ps, &r, 0);
+	strcpy(r.group, "web");
+	assert_int_equal(push_due(&ps, &r, 1, 1000), PUSH_CHANGE);
+	push_sent(&ps, &r, 0);
+	assert_int_equal(push_due(&ps, &r, 1, 1000), PUSH_NOT);
+}
+
 static void becomes_known(void **state)
 {
 	struct push_state ps = { 0 };
@@ -96,7 +112,7 @@ static void heartbeat(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threshold), cmocka_unit_test(becomes_known),
+		cmocka_unit_test(threshold), cmocka_unit_test(obeyed), cmocka_unit_test(becomes_known),
 		cmocka_unit_test(module_state), cmocka_unit_test(heartbeat),
 	};
 

@@ -89,6 +89,7 @@ static void longest_fits(void **state)
 	FILL(r.boot_id);
 	FILL(r.host);
 	FILL(r.agent);
+	FILL(r.group);
 	FILL(r.module.version);
 	FILL(r.module.hypervisor);
 	FILL(r.module.features);
@@ -143,6 +144,7 @@ static void rejects(void **state)
 		{ "boot_id", "\"a\\u001b[31m\"" }, { "boot_id", "\"\xc3\xa4\"" },
 		{ "host", "5" }, { "host", "\"a\\nb\"" }, { "host", "[]" },
 		{ "agent", "\"0123456789abcdef\"" },
+		{ "group", "5" }, { "group", "\"\"" }, { "group", "\"a\\tb\"" },
 		{ "seq", "0" }, { "seq", "-1" }, { "seq", "1.5" }, { "seq", "1e3" },
 		{ "seq", "NaN" }, { "seq", "Infinity" }, { "seq", "-Infinity" }, { "seq", "null" },
 		{ "seq", "\"7\"" }, { "seq", "true" }, { "seq", "9007199254740993" },
@@ -219,12 +221,64 @@ static void unknown_keys(void **state)
 	buf_free(&text);
 }
 
+/* Added to version 1 after others: a report that has no group is as one with null. */
+static void no_group(void **state)
+{
+	struct buf text = BUF_INIT(LINE_BYTES_MAX);
+	struct report r, back;
+	char *at;
+
+	(void)state;
+	test_report(&r);
+	report_encode(&r, &text);
+	at = strstr(text.data, "\"group\":null,");
+	assert_non_null(at);
+	memmove(at, at + 13, strlen(at + 13) + 1);
+	assert_null(strstr(text.data, "group"));
+	assert_true(decode(text.data, &back));
+	assert_string_equal(back.group, "");
+	strcpy(r.group, "web");
+	round_trip_of(&r);
+	memset(r.group, 'g', sizeof(r.group) - 1);
+	round_trip_of(&r);
+	buf_free(&text);
+}
+
+/* What can be spared goes in its order, and nothing else. */
+static void within(void **state)
+{
+	struct buf text = BUF_INIT(LINE_BYTES_MAX), full = BUF_INIT(LINE_BYTES_MAX);
+	struct report r, back;
+
+	(void)state;
+	test_report(&r);
+	memset(r.module.features, 'f', 200);
+	memset(r.module.reason, 'r', 100);
+	report_encode(&r, &full);
+	assert_true(report_encode_within(&r, full.len, &text));
+	assert_string_equal(text.data, full.data);
+	assert_true(report_encode_within(&r, full.len - 1, &text));
+	assert_true(decode(text.data, &back));
+	assert_string_equal(back.module.features, "");
+	assert_int_equal(strlen(back.module.reason), 100);
+	assert_string_equal(back.host, r.host);
+	assert_true(report_encode_within(&r, full.len - 250, &text));
+	assert_true(decode(text.data, &back));
+	assert_string_equal(back.module.reason, "");
+	assert_string_equal(back.module.topology, r.module.topology);
+	assert_false(report_encode_within(&r, 200, &text));
+	assert_int_equal(strlen(r.module.features), 200);
+	buf_free(&text);
+	buf_free(&full);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip), cmocka_unit_test(longest_fits),
 		cmocka_unit_test(rejects), cmocka_unit_test(rejects_shapes),
-		cmocka_unit_test(unknown_keys),
+		cmocka_unit_test(unknown_keys), cmocka_unit_test(no_group),
+		cmocka_unit_test(within),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
