@@ -15,7 +15,7 @@ WARN	:= -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-protot
 CFLAGS	?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -DTANDEM_VERSION='"$(VERSION)"' -Iagent -Iguest-kmod
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN)
-LDLIBS	:= -linih -ljson-c -lev $(shell pkg-config --libs liburcu 2>/dev/null || echo -lurcu) -lpthread
+LDLIBS	:= $(shell pkg-config --libs xenstore 2>/dev/null || echo -lxenstore) -linih -ljson-c -lev $(shell pkg-config --libs liburcu 2>/dev/null || echo -lurcu) -lpthread
 SAN	:=
 # what the build needs is installed first; set it to nothing where that is done
 PREREQ	?= prereq
@@ -68,6 +68,8 @@ $(BUILD)/bin/%: $(BUILD)/agent/%.o $(BUILD)/libtandem.a
 
 # --- tests ------------------------------------------------------------------
 
+# the tests that need a xenstored bring their own
+$(filter $(BUILD)/unit/test_xen%,$(UNIT:%=$(BUILD)/unit/%)): $(BUILD)/tests/unit/fakestore.o
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/guest-kmod/policy.o $(BUILD)/libtandem.a
 	@mkdir -p $(@D)
 	@echo "  LD      $@"

@@ -38,6 +38,8 @@
 #include "port.h"
 #include "text.h"
 
+static const struct link_ops port_link_ops;
+
 static void port_set_state(struct port *p, enum port_state state)
 {
 	static const char *const lines[] = {
@@ -70,7 +72,7 @@ static void port_watch(struct port *p, int events)
 static void port_drop_output(struct port *p)
 {
 	if (p->out_len)
-		p->dropped++;
+		p->link.dropped++;
 	p->out_len = 0;
 	p->out_pos = 0;
 }
@@ -138,7 +140,7 @@ static void port_opened(struct port *p)
 	p->resync = true;
 	port_set_state(p, PORT_OPEN);
 	port_watch(p, EV_READ);
-	p->ops->opened(p->arg);
+	p->link.events->opened(p->link.arg);
 }
 
 static void port_flush(struct port *p)
@@ -171,7 +173,7 @@ static bool port_line(void *arg, char *line, size_t len)
 {
 	struct port *p = arg;
 
-	p->ops->line(p->arg, line, len);
+	p->link.events->line(p->link.arg, line, len);
 	return p->fd >= 0;
 }
 
@@ -188,7 +190,7 @@ static enum port_input port_read(struct port *p)
 		if (!line_feed(&p->in, data, (size_t)n, port_line, p))
 			return INPUT_GONE;
 		if (p->in.oversized != oversized)
-			p->ops->oversized(p->arg);
+			p->link.events->oversized(p->link.arg);
 		return INPUT_SOME;
 	}
 	if (!n || errno == ECONNRESET)
@@ -241,25 +243,33 @@ static void port_edge_cb(struct ev_loop *loop, ev_io *w, int revents)
 		port_check(p);
 }
 
+static void port_rename(struct port *p, const char *name)
+{
+	text_copy(p->name, sizeof(p->name), name);
+	snprintf(p->link.label, sizeof(p->link.label), "port %s", name);
+}
+
 /**
  * port_init() - a port that has not been looked for
  * @p: the port
  * @loop: event loop that shall serve it
  * @root_fd: directory that stands for "/"
- * @ops: the owner's functions
+ * @events: the owner's functions
  * @arg: passed to them
  */
-void port_init(struct port *p, struct ev_loop *loop, int root_fd, const struct port_ops *ops,
-	       void *arg)
+void port_init(struct port *p, struct ev_loop *loop, int root_fd,
+	       const struct link_events *events, void *arg)
 {
 	memset(p, 0, sizeof(*p));
+	p->link.ops = &port_link_ops;
+	p->link.events = events;
+	p->link.arg = arg;
+	p->link.max = LINE_BYTES_MAX - 1;
 	p->loop = loop;
 	p->root_fd = root_fd;
 	p->fd = -1;
 	p->edge_fd = -1;
-	p->ops = ops;
-	p->arg = arg;
-	text_copy(p->name, sizeof(p->name), PORT_NAME_DEFAULT);
+	port_rename(p, PORT_NAME_DEFAULT);
 	ev_init(&p->io, port_io_cb);
 	ev_init(&p->edge_io, port_edge_cb);
 	p->io.data = p;
@@ -293,7 +303,7 @@ void port_set_name(struct port *p, const char *name)
 	if (!strcmp(p->name, name))
 		return;
 	port_close(p);
-	text_copy(p->name, sizeof(p->name), name);
+	port_rename(p, name);
 }
 
 static int port_open_at(struct port *p, const char *path)
@@ -438,7 +448,7 @@ bool port_send(struct port *p, const char *line, size_t len)
 	if (p->state != PORT_OPEN || len >= LINE_BYTES_MAX)
 		return false;
 	if (p->out_len) {
-		p->dropped++;
+		p->link.dropped++;
 		return false;
 	}
 	if (p->resync)
@@ -460,3 +470,30 @@ void port_close(struct port *p)
 	port_release(p);
 	p->state = PORT_UNSEEN;
 }
+
+static void link_look(struct link *l)
+{
+	port_look((struct port *)l);
+}
+
+static bool link_ready(const struct link *l)
+{
+	return ((const struct port *)l)->state == PORT_OPEN;
+}
+
+static bool link_send(struct link *l, const char *text, size_t len)
+{
+	return port_send((struct port *)l, text, len);
+}
+
+static void link_close(struct link *l)
+{
+	port_close((struct port *)l);
+}
+
+static const struct link_ops port_link_ops = {
+	.look = link_look,
+	.ready = link_ready,
+	.send = link_send,
+	.close = link_close,
+};

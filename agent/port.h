@@ -10,6 +10,7 @@
 #include <ev.h>
 
 #include "line.h"
+#include "link.h"
 
 #define PORT_NAME_DEFAULT "org.tandem.agent.0"
 #define PORT_NAME_MAX 108
@@ -22,19 +23,9 @@ enum port_state {
 };
 
 /**
- * struct port_ops - what the owner wants to know
- * @opened: the host has begun to read
- * @line: a line from the host
- * @oversized: the host sends a line that is too long, which is dropped
- */
-struct port_ops {
-	void (*opened)(void *arg);
-	void (*line)(void *arg, char *line, size_t len);
-	void (*oversized)(void *arg);
-};
-
-/**
  * struct port - the port
+ * @link: what the agent sees of it; its @dropped counts whole lines that were dropped
+ *	because the host did not drain
  * @loop: event loop that serves it
  * @io: watches @fd while the host reads, and only then
  * @edge_io: watches @edge_fd while nobody reads on the host
@@ -44,16 +35,14 @@ struct port_ops {
  * @edge_fd: edge-triggered epoll on @fd, or -1
  * @state: see enum port_state
  * @error: errno of the last attempt to open it, so that each reason gives one line
- * @ops: the owner's functions
- * @arg: passed to them
  * @resync: the next line goes out behind an empty one
  * @out_len: bytes at @out
  * @out_pos: bytes of it that are written
- * @dropped: whole lines that were dropped because the host did not drain
  * @in: splitter for what the host sends
  * @out: a newline, if needed, and the line that is being written
  */
 struct port {
+	struct link link;
 	struct ev_loop *loop;
 	ev_io io;
 	ev_io edge_io;
@@ -63,18 +52,15 @@ struct port {
 	int edge_fd;
 	enum port_state state;
 	int error;
-	const struct port_ops *ops;
-	void *arg;
 	bool resync;
 	size_t out_len;
 	size_t out_pos;
-	uint64_t dropped;
 	struct line_splitter in;
 	char out[LINE_BYTES_MAX + 1];
 };
 
-void port_init(struct port *p, struct ev_loop *loop, int root_fd, const struct port_ops *ops,
-	       void *arg);
+void port_init(struct port *p, struct ev_loop *loop, int root_fd,
+	       const struct link_events *events, void *arg);
 void port_set_name(struct port *p, const char *name);
 const char *port_check_name(const char *name);
 void port_look(struct port *p);

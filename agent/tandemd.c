@@ -19,6 +19,7 @@ enum {
 	OPT_ONCE,
 	OPT_DRY_RUN,
 	OPT_PERIOD,
+	OPT_TRANSPORT,
 	OPT_SOCKET,
 	OPT_JSON,
 	OPT_DEBUG,
@@ -30,6 +31,7 @@ static const struct option options[] = {
 	{ "once", no_argument, NULL, OPT_ONCE },
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "port", required_argument, NULL, 'p' },
+	{ "transport", required_argument, NULL, OPT_TRANSPORT },
 	{ "period-ms", required_argument, NULL, OPT_PERIOD },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -41,10 +43,12 @@ static const struct option options[] = {
 
 static const char usage[] =
 "Usage: tandemd [OPTION]...\n"
-"Report this guest's load to the host over a virtio-serial port.\n"
+"Report this guest's load to the host over a virtio-serial port or xenstore.\n"
 "\n"
 "  -c, --config FILE     configuration, default " AGENT_CONF_PATH "\n"
 "  -p, --port PATH|NAME  virtio-serial port, default " PORT_NAME_DEFAULT "\n"
+"      --transport NAME  virtio-serial, xenstore, or auto, the default: xenstore\n"
+"                        on Xen\n"
 "      --period-ms MS    sample this often, 100 to 60000, default 1000\n"
 "      --socket PATH     control socket, or none, default\n"
 "                        " AGENT_SOCKET_PATH "\n"
@@ -62,6 +66,7 @@ static const char usage[] =
  * @config_named: it was named, so it has to be there
  * @root: directory that stands for "/"
  * @port: --port, or NULL
+ * @transport: --transport, or NULL
  * @socket: --socket, or NULL
  * @period_ms: --period-ms, or 0
  * @once: --once
@@ -73,6 +78,7 @@ struct tandemd {
 	bool config_named;
 	const char *root;
 	const char *port;
+	const char *transport;
 	const char *socket;
 	int64_t period_ms;
 	bool once;
@@ -99,6 +105,9 @@ static int parse_options(struct tandemd *t, int argc, char **argv)
 			break;
 		case OPT_SOCKET:
 			t->socket = optarg;
+			break;
+		case OPT_TRANSPORT:
+			t->transport = optarg;
 			break;
 		case OPT_PERIOD:
 			if (!opt_int("period-ms", optarg, 100, 60000, &t->period_ms))
@@ -148,6 +157,15 @@ static int load_conf(const struct tandemd *t, struct agent_conf *conf)
 			return EXIT_USAGE;
 		}
 		text_copy(conf->port, sizeof(conf->port), t->port);
+	}
+	if (t->transport) {
+		wrong = agent_check_transport(t->transport);
+		if (wrong) {
+			log_err("option --transport: '%.60s' is not valid, accepted: %s",
+				t->transport, wrong);
+			return EXIT_USAGE;
+		}
+		text_copy(conf->transport, sizeof(conf->transport), t->transport);
 	}
 	if (t->socket && !opt_text("socket", t->socket, conf->socket, sizeof(conf->socket)))
 		return EXIT_USAGE;

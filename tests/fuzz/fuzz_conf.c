@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (conf_parse(&agent_conf_table, "F", (const char *)data, size, &a, error) != CONF_OK)
 		check_error(error);
 	if (a.period_ms < 100 || a.period_ms > 60000 || a.threshold_permille < 0 ||
-	    a.threshold_permille > 1000 || port_check_name(a.port))
+	    a.threshold_permille > 1000 || port_check_name(a.port) ||
+	    agent_check_transport(a.transport))
 		abort();
 	groupd_conf_init(&g);
 	if (conf_parse(&groupd_conf_table, "F", (const char *)data, size, &g, error) != CONF_OK)

@@ -58,6 +58,8 @@ done
 expect 2 'unexpected argument' "tandemd with an argument" "$bin/tandemd" x
 expect 2 'not valid' "a period out of range" "$bin/tandemd" --period-ms 99
 expect 2 'not valid' "a port that is no name" "$bin/tandemd" --port ../x
+expect 2 "option --transport: 'vsock' is not valid, accepted: auto, virtio-serial or xenstore" \
+	"a transport that is none" "$bin/tandemd" --transport vsock
 expect 2 'NAME=PATH' "a guest without path" "$bin/tandem-groupd" --socket x
 expect 1 'No such file' "a named configuration that is missing" "$bin/tandemd" --config "$tmp/none"
 expect 1 'not a regular file' "a directory as configuration" "$bin/tandemd" --config "$tmp"
@@ -89,6 +91,24 @@ expect 1 'cannot make the directory .*: run as root' "a control socket below a f
 	"$bin/tandemd" --root "$root" --socket "$conf/x/t.sock"
 expect 1 'not every named guest' "--once without an answer" \
 	"$bin/tandem-groupd" --once --timeout 1 --socket "a=$tmp/none.sock"
+
+# xenstored is not there: said once, and the rest works
+export XENSTORED_PATH=$tmp/no-xenstored
+mkdir -p "$root/sys/hypervisor"
+echo xen >"$root/sys/hypervisor/type"
+"$bin/tandemd" --root "$root" --socket "$tmp/run/x.sock" 2>"$tmp/xlog" &
+pid=$!
+pids+=("$pid")
+until_true grep -q 'xenstore: cannot connect: No such file' "$tmp/xlog" && ok "no xenstored in a guest" ||
+	bad "no xenstored in a guest: $(cat "$tmp/xlog")"
+expect 0 'not loaded' "tandemctl status without xenstored" "$bin/tandemctl" -s "$tmp/run/x.sock" status
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 0 ] && ok "SIGTERM without xenstored" || bad "SIGTERM without xenstored: status $status"
+expect 124 'dry run: reports would go over xenstore' "--dry-run says where to" \
+	timeout -s TERM 1 "$bin/tandemd" --dry-run --socket none --root "$root"
+rm -r "$root/sys/hypervisor"
 
 printf '[tandemd]\nperiod_ms = 100\nheartbeat_ms = 200\n' >"$conf"
 "$bin/tandemd" --config "$conf" --root "$root" --socket "$tmp/run/t.sock" --dry-run \

@@ -40,7 +40,7 @@ static void bad(void **state)
 		{ "\n[x]\nperiod_ms=1\n", "F:2: unknown section [x]" },
 		{ "period_ms = 500\n", "F:1: key 'period_ms' stands before any section" },
 		{ "[tandemd]\nperiod = 5\n",
-		  "F:2: unknown key 'period' in [tandemd], accepted: port" },
+		  "F:2: unknown key 'period' in [tandemd], accepted: transport, port" },
 		{ "[tandemd]\nperiod_ms = 99\n",
 		  "F:2: period_ms = '99' is not valid, accepted: a whole number from 100 to 60000" },
 		{ "[tandemd]\nperiod_ms = 60001\n", "F:2: " },

@@ -41,7 +41,7 @@ static void on_oversized(void *arg)
 	large++;
 }
 
-static const struct port_ops ops = {
+static const struct link_events ops = {
 	.opened = on_opened,
 	.line = on_line,
 	.oversized = on_oversized,
@@ -104,7 +104,7 @@ static void send_and_receive(void **state)
 	assert_int_equal(write(fds[1], "\n{\"a\":1}\nhalf", 13), 13);
 	run_until(loop, lines == 1);
 	assert_string_equal(last, "{\"a\":1}");
-	assert_int_equal(port.dropped, 0);
+	assert_int_equal(port.link.dropped, 0);
 	close(fds[1]);
 }
 
@@ -205,7 +205,7 @@ static void slow_host(void **state)
 	}
 	assert_false(port_send(&port, line, sizeof(line)));
 	assert_false(port_send(&port, "small", 5));
-	assert_int_equal(port.dropped, 2);
+	assert_int_equal(port.link.dropped, 2);
 
 	/* The host drains: the rest of the pending line follows, and newer ones may. */
 	while (port.out_len || got < 1 + sent * sizeof(line) + sent) {
@@ -245,7 +245,7 @@ static void partial_then_gone(void **state)
 	close(fds[1]);
 	run_until(loop, port.state != PORT_OPEN);
 	assert_int_equal(port.out_len, 0);
-	assert_int_equal(port.dropped, 1);
+	assert_int_equal(port.link.dropped, 1);
 }
 
 static void oversized_line(void **state)
@@ -283,7 +283,7 @@ static void write_takes_nothing(void **state)
 	ev_run(loop, EVRUN_NOWAIT);
 	port_look(&port);
 	assert_false(port_send(&port, "two", 3));
-	assert_int_equal(port.dropped, 1);
+	assert_int_equal(port.link.dropped, 1);
 	assert_int_equal(port.out_len, 5);
 	write_nothing = false;
 	port_look(&port);

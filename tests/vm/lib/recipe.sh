@@ -8,7 +8,7 @@ RIG_SUITE=trixie
 RIG_PACKAGES=(
 	busybox-static kmod cpio xz-utils zstd make gcc libc6-dev pkgconf bash
 	procps iproute2 qemu-system-x86 seabios
-	libinih-dev libjson-c-dev libev-dev liburcu-dev
+	libinih-dev libjson-c-dev libev-dev liburcu-dev libxen-dev
 	rt-tests perl sparse
 )
 
