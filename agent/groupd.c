@@ -33,9 +33,17 @@ static const char *check_glob(const char *value)
 	return NULL;
 }
 
+static const char *check_xenstore(const char *value)
+{
+	if (!strcmp(value, "auto") || !strcmp(value, "on") || !strcmp(value, "off"))
+		return NULL;
+	return "auto, on or off";
+}
+
 static const struct conf_key groupd_keys[] = {
 	KEY_TEXT(sockets, check_glob),
 	KEY_TEXT(socket, ctl_check_path),
+	KEY_TEXT(xenstore, check_xenstore),
 	KEY_INT(interval_s, 1, 3600),
 	KEY_INT(max_guests, 1, 4096),
 	KEY_INT(reports_per_s, 1, 1000),
@@ -52,6 +60,7 @@ void groupd_conf_init(struct groupd_conf *conf)
 	memset(conf, 0, sizeof(*conf));
 	text_copy(conf->sockets, sizeof(conf->sockets), GROUPD_GUESTS_GLOB);
 	text_copy(conf->socket, sizeof(conf->socket), GROUPD_SOCKET_PATH);
+	text_copy(conf->xenstore, sizeof(conf->xenstore), "auto");
 	conf->interval_s = 5;
 	conf->max_guests = 1024;
 	conf->reports_per_s = 10;
@@ -183,7 +192,8 @@ static void watch_cb(struct ev_loop *loop, ev_io *w, int revents)
 
 static bool guest_outdated(const struct guest *g, int64_t now_ms)
 {
-	if (g->named || g->fd >= 0 || now_ms - g->now.since_ms < GROUPD_FORGET_MS)
+	if (g->named || g->fd >= 0 || g->now.domid >= 0 ||
+	    now_ms - g->now.since_ms < GROUPD_FORGET_MS)
 		return false;
 	return access(g->path, F_OK) && errno == ENOENT;
 }
@@ -204,6 +214,8 @@ static void tick_cb(struct ev_loop *loop, ev_timer *w, int revents)
 			guest_remove(g);
 		}
 	}
+	if (gd->xen)
+		xensrc_check(gd->xen);
 	if (++gd->ticks % TICKS_DIR == 0)
 		watch_directory(gd);
 	pub_reclaim(&gd->retired);
@@ -276,7 +288,7 @@ void groupd_table(struct groupd *gd, struct buf *out)
 }
 
 /**
- * groupd_all_answered() - is there a report of every guest?
+ * groupd_all_answered() - is there a report of every guest that has one?
  * @gd: the daemon
  * @named_only: look at those only that the administrator named
  *
@@ -286,8 +298,10 @@ bool groupd_all_answered(struct groupd *gd, bool named_only)
 {
 	struct guest *g;
 
+	if (!named_only && gd->xen && !xensrc_settled(gd->xen))
+		return false;
 	cds_list_for_each_entry(g, &gd->guests, node) {
-		if (!g->now.reported && (g->named || !named_only))
+		if (!g->now.reported && !g->answered && (g->named || !named_only))
 			return false;
 	}
 	return true;
@@ -326,6 +340,8 @@ bool groupd_start(struct groupd *gd, struct ev_loop *loop, const struct groupd_c
 	gd->conf = *conf;
 	gd->many.interval_ms = 60000;
 	gd->odd_name.interval_ms = 60000;
+	gd->domains.interval_ms = 2000;
+	gd->domains.burst = 30;
 	CDS_INIT_LIST_HEAD(&gd->guests);
 	gd->tok = json_reader_new(JSON_DEPTH_MAX);
 	if (!gd->tok) {
@@ -343,6 +359,7 @@ bool groupd_start(struct groupd *gd, struct ev_loop *loop, const struct groupd_c
 	gd->tick.data = gd;
 	ev_timer_start(loop, &gd->tick);
 	watch_start(gd);
+	guest_xen_start(gd);
 	return true;
 }
 
@@ -365,18 +382,23 @@ void groupd_reconfigure(struct groupd *gd, const struct groupd_conf *conf)
 	struct guest *g, *next;
 
 	text_copy(socket, sizeof(socket), gd->conf.socket);
+	if (strcmp(gd->conf.xenstore, conf->xenstore) ||
+	    gd->conf.max_guests != conf->max_guests ||
+	    gd->conf.reports_per_s != conf->reports_per_s)
+		guest_xen_stop(gd);
 	if (strcmp(socket, conf->socket))
 		log_warn("the control socket stays %s: another one needs a restart", socket);
 	gd->conf = *conf;
 	text_copy(gd->conf.socket, sizeof(gd->conf.socket), socket);
 	cds_list_for_each_entry_safe(g, next, &gd->guests, node) {
-		if (!g->named && !glob_matches(gd, g->path))
+		if (!g->named && g->now.domid < 0 && !glob_matches(gd, g->path))
 			guest_remove(g);
 	}
 	if (gd->watch_wd >= 0)
 		inotify_rm_watch(gd->watch_fd, gd->watch_wd);
 	gd->watch_wd = -1;
 	watch_directory(gd);
+	guest_xen_start(gd);
 }
 
 /**
@@ -388,6 +410,7 @@ void groupd_stop(struct groupd *gd)
 	struct guest *g, *next;
 
 	ctl_stop(gd->ctl);
+	guest_xen_stop(gd);
 	ev_timer_stop(gd->loop, &gd->tick);
 	if (gd->watch_fd >= 0) {
 		ev_io_stop(gd->loop, &gd->watch);

@@ -15,6 +15,7 @@
 #include "line.h"
 #include "log.h"
 #include "rate.h"
+#include "xensrc.h"
 
 #define GROUPD_CONF_PATH	"/etc/tandem/groupd.conf"
 #define GROUPD_SOCKET_PATH	"/run/tandem/groupd.sock"
@@ -26,6 +27,7 @@
  * struct groupd_conf - the configuration of tandem-groupd
  * @sockets: the guests' sockets: a directory and a pattern in it
  * @socket: control socket
+ * @xenstore: follow Xen domains: "auto", "on" or "off"
  * @interval_s: print the table this often
  * @max_guests: have no more guests than this
  * @reports_per_s: read no more reports of a guest in a second
@@ -33,20 +35,23 @@
 struct groupd_conf {
 	char sockets[CTL_PATH_MAX];
 	char socket[CTL_PATH_MAX];
+	char xenstore[8];
 	int64_t interval_s;
 	int64_t max_guests;
 	int64_t reports_per_s;
 };
 
 /**
- * struct guest - a guest's connection
+ * struct guest - a guest, and its connection unless it is a Xen domain
  * @item: for pub_retire()
  * @node: in groupd's list: RCU, walked by the control thread
  * @view: what is known, as it is published: RCU
  * @groupd: whose guest
  * @now: what is known, as the event loop fills it in
  * @dirty: @now has changed since it was published
- * @path: its socket
+ * @wanted: the Xen domain's own name, which another guest may have
+ * @answered: the Xen domain's report was looked for
+ * @path: its socket, or ""
  * @named: the administrator named it: never forgotten
  * @fd: the connection, or -1
  * @io: reads, unless the guest has sent too much lately
@@ -69,6 +74,8 @@ struct guest {
 	struct groupd *groupd;
 	struct guest_view now;
 	bool dirty;
+	char wanted[GUEST_NAME_MAX];
+	bool answered;
 	char path[CTL_PATH_MAX];
 	bool named;
 	int fd;
@@ -100,9 +107,12 @@ struct guest {
  * @watch_error: errno of the last attempt to look there, so that each reason gives one line
  * @ticks: since the start
  * @many: limit for the line about too many guests
+ * @domains: limit for lines about Xen domains that come and go
  * @odd_name: limit for the line about names that cannot be used
  * @tok: JSON parser
  * @ctl: control socket, or NULL
+ * @xen: the Xen domains, or NULL
+ * @xen_io: news of them
  * @changed: called after each report of a guest, or NULL
  * @changed_arg: passed to it
  */
@@ -119,9 +129,12 @@ struct groupd {
 	int watch_error;
 	unsigned int ticks;
 	struct log_limit many;
+	struct log_limit domains;
 	struct log_limit odd_name;
 	struct json_tokener *tok;
 	struct ctl *ctl;
+	struct xensrc *xen;
+	ev_io xen_io;
 	void (*changed)(void *arg);
 	void *changed_arg;
 };
@@ -138,10 +151,15 @@ void groupd_json(struct groupd *gd, struct buf *out);
 void groupd_table(struct groupd *gd, struct buf *out);
 bool groupd_all_answered(struct groupd *gd, bool named_only);
 
+struct guest *guest_new(struct groupd *gd, const char *name, const char *path, bool named);
 struct guest *guest_add(struct groupd *gd, const char *name, const char *path, bool named);
 struct guest *guest_find(struct groupd *gd, const char *name);
 void guest_remove(struct guest *g);
 void guest_publish(struct guest *g);
 void guest_connect_now(struct guest *g);
+void guest_take(struct guest *g, const char *text, size_t len);
+
+void guest_xen_start(struct groupd *gd);
+void guest_xen_stop(struct groupd *gd);
 
 #endif

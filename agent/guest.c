@@ -101,6 +101,8 @@ void guest_encode(const struct guest_view *g, int64_t now_ms, struct buf *out)
 	put_count(out, "malformed", (int64_t)g->malformed);
 	put_count(out, "oversized", (int64_t)g->oversized);
 	put_count(out, "limited", (int64_t)g->limited);
+	buf_printf(out, ",\"transport\":\"%s\"", g->domid < 0 ? "virtio-serial" : "xenstore");
+	put_count(out, "domid", g->domid);
 	buf_puts(out, ",\"report\":");
 	if (g->connected && g->reported)
 		report_encode(&g->report, out);

@@ -28,16 +28,17 @@ enum guest_state {
  * struct guest_view - what is known about a guest
  * @item: for pub_retire()
  * @name: the host's name for it
- * @connected: its socket is connected
+ * @domid: the Xen domain's number, or -1
+ * @connected: its socket is connected, or xenstored says that there is such a domain
  * @reported: @report is of this connection
  * @since_ms: clock_ms() when @connected last changed
  * @report_ms: clock_ms() when @report came
  * @hints_per_s_milli: hints sent by the guest, in thousandths a second, or
  *		       REPORT_UNKNOWN
  * @reports: valid reports
- * @malformed: lines that were no valid report
- * @oversized: lines that were too long
- * @limited: lines dropped unread because there were too many
+ * @malformed: lines or nodes that were no valid report
+ * @oversized: those that were too long
+ * @limited: those dropped unread because there were too many
  * @report: the last report
  *
  * The event loop fills one in and publishes copies, which never change.
@@ -45,6 +46,7 @@ enum guest_state {
 struct guest_view {
 	struct pub_item item;
 	char name[GUEST_NAME_MAX];
+	int64_t domid;
 	bool connected;
 	bool reported;
 	int64_t since_ms;

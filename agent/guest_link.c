@@ -95,27 +95,38 @@ static void guest_report(struct guest *g, const struct report *r)
 		gd->changed(gd->changed_arg);
 }
 
-static bool guest_line(void *arg, char *line, size_t len)
+/**
+ * guest_take() - take a report of a guest
+ * @g: the guest
+ * @text: the report, of any kind
+ * @len: its length
+ */
+void guest_take(struct guest *g, const char *text, size_t len)
 {
 	char error[REPORT_ERROR_MAX];
-	struct guest *g = arg;
 	struct report r;
 
-	if (!rate_take(&g->lines, 1, clock_ms())) {
-		g->now.limited++;
-		g->dirty = true;
-		log_limited(&g->odd, LOG_WARNING,
-			    "guest %s: sends too fast, lines over the rate are dropped",
-			    g->now.name);
-		return true;
-	}
-	if (report_decode(g->groupd->tok, line, len, &r, error)) {
+	if (report_decode(g->groupd->tok, text, len, &r, error)) {
 		guest_report(g, &r);
-		return true;
+		return;
 	}
 	g->now.malformed++;
 	g->dirty = true;
-	log_limited(&g->odd, LOG_WARNING, "guest %s: a line is dropped: %s", g->now.name, error);
+	log_limited(&g->odd, LOG_WARNING, "guest %s: a report is dropped: %s", g->now.name, error);
+}
+
+static bool guest_line(void *arg, char *line, size_t len)
+{
+	struct guest *g = arg;
+
+	if (rate_take(&g->lines, 1, clock_ms())) {
+		guest_take(g, line, len);
+		return true;
+	}
+	g->now.limited++;
+	g->dirty = true;
+	log_limited(&g->odd, LOG_WARNING,
+		    "guest %s: sends too fast, lines over the rate are dropped", g->now.name);
 	return true;
 }
 
@@ -239,7 +250,7 @@ static void guest_timer_cb(struct ev_loop *loop, ev_timer *w, int revents)
  */
 void guest_connect_now(struct guest *g)
 {
-	if (g->fd >= 0)
+	if (g->fd >= 0 || g->now.domid >= 0)
 		return;
 	ev_timer_stop(g->groupd->loop, &g->timer);
 	g->backoff_ms = BACKOFF_FIRST_MS;
@@ -265,16 +276,16 @@ struct guest *guest_find(struct groupd *gd, const char *name)
 }
 
 /**
- * guest_add() - add a guest, and connect to it
+ * guest_new() - add a guest without connecting to it
  * @gd: the daemon
  * @name: its name, 1 to GUEST_NAME_MAX - 1 bytes
- * @path: its socket
+ * @path: its socket, or ""
  * @named: never forget it
  *
  * Return: the guest; NULL, after a line, when there are too many, the name is
  * taken, or name or path cannot be used.
  */
-struct guest *guest_add(struct groupd *gd, const char *name, const char *path, bool named)
+struct guest *guest_new(struct groupd *gd, const char *name, const char *path, bool named)
 {
 	struct guest *g;
 
@@ -302,6 +313,7 @@ struct guest *guest_add(struct groupd *gd, const char *name, const char *path, b
 	g->talk.burst = 7;
 	g->backoff_ms = BACKOFF_FIRST_MS;
 	g->now.since_ms = clock_ms();
+	g->now.domid = -1;
 	g->now.hints_per_s_milli = REPORT_UNKNOWN;
 	text_copy(g->now.name, sizeof(g->now.name), name);
 	text_copy(g->path, sizeof(g->path), path);
@@ -312,7 +324,24 @@ struct guest *guest_add(struct groupd *gd, const char *name, const char *path, b
 	guest_publish(g);
 	cds_list_add_tail_rcu(&g->node, &gd->guests);
 	gd->count++;
-	guest_connect(g);
+	return g;
+}
+
+/**
+ * guest_add() - add a guest, and connect to it
+ * @gd: the daemon
+ * @name: as for guest_new()
+ * @path: its socket
+ * @named: as for guest_new()
+ *
+ * Return: as for guest_new().
+ */
+struct guest *guest_add(struct groupd *gd, const char *name, const char *path, bool named)
+{
+	struct guest *g = guest_new(gd, name, path, named);
+
+	if (g)
+		guest_connect(g);
 	return g;
 }
 

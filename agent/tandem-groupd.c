@@ -43,7 +43,8 @@ static const char usage[] =
 "\n"
 "  -c, --config FILE        configuration, default " GROUPD_CONF_PATH "\n"
 "      --socket NAME=PATH   a guest's virtio-serial socket; may be repeated; the\n"
-"                           sockets of the configuration are not looked for then\n"
+"                           sockets of the configuration are not looked for then,\n"
+"                           nor Xen domains, unless it says xenstore = on\n"
 "      --control PATH       control socket, or none, default\n"
 "                           " GROUPD_SOCKET_PATH "\n"
 "      --once               ask every guest, print the answers, exit\n"
@@ -171,8 +172,11 @@ static int load_conf(const struct main *m, struct groupd_conf *conf)
 		return r;
 	if (m->control && !opt_text("control", m->control, conf->socket, sizeof(conf->socket)))
 		return EXIT_USAGE;
-	if (m->nr_named)
+	if (m->nr_named) {
 		conf->sockets[0] = '\0';
+		if (!strcmp(conf->xenstore, "auto"))
+			text_copy(conf->xenstore, sizeof(conf->xenstore), "off");
+	}
 	make_room(conf);
 	return EXIT_OK;
 }
@@ -271,7 +275,7 @@ static int run_once(struct main *m)
 	m->gd.changed_arg = m;
 	ev_timer_init(&m->done, done_cb, (double)m->timeout_s, 0.);
 	ev_timer_start(m->gd.loop, &m->done);
-	if (m->gd.count && !groupd_all_answered(&m->gd, false))
+	if ((m->gd.count || m->gd.xen) && !groupd_all_answered(&m->gd, false))
 		ev_run(m->gd.loop, 0);
 	ev_timer_stop(m->gd.loop, &m->done);
 	if (!print_guests(m))

@@ -94,6 +94,12 @@ expect 1 'not every named guest' "--once without an answer" \
 
 # xenstored is not there: said once, and the rest works
 export XENSTORED_PATH=$tmp/no-xenstored
+printf '[groupd]\nsockets = %s/none/*.sock\nxenstore = on\n' "$tmp" >"$tmp/x.conf"
+expect 0 'xenstore: cannot connect: No such file' "no xenstored in dom0" \
+	"$bin/tandem-groupd" --config "$tmp/x.conf" --once --timeout 1
+printf '[groupd]\nxenstore = yes\n' >"$tmp/x.conf"
+expect 2 "x.conf:2: xenstore = 'yes' is not valid, accepted: auto, on or off" \
+	"a bad value for xenstore" "$bin/tandem-groupd" --config "$tmp/x.conf"
 mkdir -p "$root/sys/hypervisor"
 echo xen >"$root/sys/hypervisor/type"
 "$bin/tandemd" --root "$root" --socket "$tmp/run/x.sock" 2>"$tmp/xlog" &
