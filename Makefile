@@ -5,6 +5,7 @@ VERSION := 0.1.0
 
 # Everything that is built goes below BUILD; the tree itself stays clean.
 BUILD	?= build
+override BUILD := $(abspath $(BUILD))
 KDIR	?= /lib/modules/$(shell uname -r)/build
 KOUT	?= $(BUILD)/kmod/$(shell uname -r)
 
