@@ -337,6 +337,9 @@ static void scan(struct xensrc *xs)
 		if (xs->doms[i] && !xs->doms[i]->seen)
 			dom_gone(xs, xs->doms[i]);
 	}
+	/* Nothing announces dom0 when a new xenstored gets its nodes. */
+	if (!dom_find(xs, 0))
+		scan_at(xs, clock_ms() + IDLE_MS);
 	xs->scanned = true;
 }
 

@@ -322,6 +322,22 @@ static void greatest_rate(void **state)
 	assert_int_equal(guest_find(&gd, "vm")->now.limited, 0);
 }
 
+/* xenstored was started anew, and dom0's nodes are made later, which no event tells. */
+static void dom0_comes_late(void **state)
+{
+	int64_t gone_ms;
+
+	(void)state;
+	run_until(loop, state_of("Domain-0") == GUEST_WAITING);
+	destroy(0);
+	run_until(loop, state_of("Domain-0") == GUEST_STATE_NR);
+	/* The domains are listed once more after an event. */
+	gone_ms = clock_ms();
+	run_until(loop, clock_ms() - gone_ms > 3000);
+	fake_write(&fake, "/local/domain/0/name", "Domain-0");
+	run_until(loop, state_of("Domain-0") == GUEST_WAITING);
+}
+
 static void restarted(void **state)
 {
 	struct guest *g;
@@ -479,7 +495,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(found_and_shown), TEST(names), TEST(hostile), TEST(flood), TEST(greatest_rate),
-		TEST(restarted), TEST(hangs), TEST(limits), TEST(odd_entries), TEST(list_refused),
+		TEST(dom0_comes_late), TEST(restarted), TEST(hangs), TEST(limits), TEST(odd_entries), TEST(list_refused),
 		TEST(asked_for),
 	};
 
