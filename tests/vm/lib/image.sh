@@ -2,7 +2,7 @@
 # What runs inside the VMs: the rig's tools, the product, and initramfs images.
 # shellcheck shell=bash
 
-# rig_tools: folder with rpc and rpcd, static, so that they run anywhere.
+# rig_tools: folder with rpc, rpcd and pvcon, static, so that they run anywhere.
 rig_tools() {
 	cache_entry tools "$RIG_DIR"/rpc/* "$RIG_DIR/lib/image.sh" -- build_tools
 }
@@ -10,7 +10,7 @@ rig_tools() {
 build_tools() {
 	local p
 
-	for p in rpc rpcd; do
+	for p in rpc rpcd pvcon; do
 		in_root gcc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -static \
 			-o "/build/.$p" "/tandem/tests/vm/rpc/$p.c" || return 1
 		mv "$BUILD/.$p" "$1/$p"
@@ -138,7 +138,13 @@ build_guest_image() {
 	echo 1 >/proc/sys/kernel/sched_schedstats 2>/dev/null
 	while read -r m; do insmod /modules/$m; done </modules.list
 	ip link set lo up 2>/dev/null
-	# the channel: the port of this name, when it is there
+	# the channel: the port of this name, when it is there, or the console of a
+	# Xen domain, which then is the channel's: only a panic is printed there
+	if [ "$(cat /sys/hypervisor/type 2>/dev/null)" = xen ]; then
+		dmesg -n 1
+		echo "rig: guest is up"
+		while :; do setsid /sbin/rpcd /dev/hvc0; done
+	fi
 	while :; do
 		for p in /sys/class/virtio-ports/*; do
 			[ "$(cat $p/name 2>/dev/null)" = org.tandem.rig.0 ] || continue

@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 KERNEL=${KERNEL:-6.12}
 JOB=${JOB:-$BUILD/vm/$(basename "$0" .t)-$KERNEL}
-for part in root image vm tap; do
+for part in root image vm xen tap; do
 	# shellcheck source=/dev/null
 	. "$RIG_DIR/lib/$part.sh"
 done

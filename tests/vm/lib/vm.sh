@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-# Booting and driving VMs. Three kinds, one way to speak to them:
+# Booting and driving VMs. Some kinds, one way to speak to them:
 #   plain   a guest under TCG on this machine (no KVM inside: 4 s to boot)
 #   host    a stock KVM host under TCG (L1)
 #   nested  a KVM guest in that host (L2)
+#   dom0    of a stock Xen host under TCG (xen.sh)
+#   pv, pvh a guest of that host
 # A test says:  plain_start NAME ... | host_start PCPUS | guest_start NAME ...
 # and then:     on NAME 'command'      (its output and exit status come back)
 # A VM that stops answering ends the test, with the last lines of its console
 # and the verdict: failure, or emulator fault (see README.md).
 # shellcheck shell=bash
 
-declare -A VM_KIND=()	# name -> plain | host | nested
-declare -A VM_PID=()	# name -> process here (plain, host)
+declare -A VM_KIND=()	# name -> plain | host | nested | dom0 | pv | pvh
+declare -A VM_PID=()	# name -> process here (plain, host, dom0)
 declare -A VM_SEEN=()	# name -> lines of the console already judged
 
 # The settings under which the emulator was measured to be trustworthy. Without
@@ -166,21 +168,31 @@ wait_up() {
 # quoted TEXT: as one word for any POSIX shell (bash's %q is for bash only).
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
+# outer NAME: the VM inside which it runs, nothing if that is this machine.
+outer() {
+	case ${VM_KIND[$1]} in
+	nested) echo host ;;
+	pv | pvh) echo dom0 ;;
+	esac
+}
+
 # raw NAME SECONDS COMMAND: as rpc says it.
 raw() {
-	local cmd=$3
+	local cmd=$3 outer
 
-	if [[ ${VM_KIND[$1]} == nested ]]; then
+	outer=$(outer "$1")
+	if [[ -n $outer ]]; then
 		cmd="$(rig_path "$(rig_tools)")/rpc /run/$1.sock $2 $(quoted "$3")"
-		(cd "$JOB" && "$(rig_tools)/rpc" host.sock $(($2 + 20)) "$cmd")
+		(cd "$JOB" && "$(rig_tools)/rpc" "$outer.sock" $(($2 + 20)) "$cmd")
 	else
 		(cd "$JOB" && "$(rig_tools)/rpc" "$1.sock" "$2" "$cmd")
 	fi
 }
 
+# A guest lives while its QEMU does (KVM), its pvcon (Xen).
 alive() {
 	case ${VM_KIND[$1]} in
-	nested) raw host 20 "kill -0 \$(cat /run/$1.pid)" 2>/dev/null ;;
+	nested | pv | pvh) raw "$(outer "$1")" 20 "kill -0 \$(cat /run/$1.pid)" 2>/dev/null ;;
 	*) kill -0 "${VM_PID[$1]}" 2>/dev/null ;;
 	esac
 }
@@ -197,36 +209,48 @@ on() {
 
 console() {
 	case ${VM_KIND[$1]} in
-	nested) raw host 20 "cat /run/$1.console" 2>/dev/null ;;
+	nested | pv | pvh) raw "$(outer "$1")" 20 "cat /run/$1.console" 2>/dev/null ;;
 	*) cat "$JOB/$1.console" ;;
 	esac | tr -d '\r\000'
 }
 
 # lost NAME WHY: the VM is gone or hangs. Say what it said last, judge, end.
-#
-# Only nested emulation is known to break (design notes: SVM under TCG with two
-# threads): a panic of the host, on which no code of ours runs in the kernel,
-# or a guest that is gone without a panic of its own. All else is a failure.
 lost() {
-	local name=$1 why=$2 nested=''
+	local name=$1 why=$2 outer reason
 
 	# from a subshell, too: the verdict must reach the job
-	[[ -n ${VM_KIND[host]:-} ]] && nested=1
+	outer=$(outer "$name")
 	{
 		echo "# $name: $why"
-		[[ -z $nested ]] || console host | tail -n "${CONSOLE_LINES:-15}" | sed 's/^/# host: /'
-		[[ $name == host ]] || console "$name" | tail -n "${CONSOLE_LINES:-25}" | sed "s/^/# $name: /"
+		[[ -z $outer ]] || console "$outer" | tail -n "${CONSOLE_LINES:-15}" | sed "s/^/# $outer: /"
+		console "$name" | tail -n "${CONSOLE_LINES:-25}" | sed "s/^/# $name: /"
 	} >&2
-	if [[ -n $nested ]]; then
-		if console host | grep -q -E 'Kernel panic|corrupted stack end'; then
-			fault "the host panicked"
-		elif [[ $name != host ]] && ! alive "$name" && ! console "$name" | grep -q -E "$BAD_WORDS"; then
-			fault "the guest $name is gone without a panic of its own"
-		fi
-	fi
+	reason=$(emulator_broke "$name") && fault "$reason"
 	echo "$name: $why" >"$JOB/failed"
 	kill -TERM $$
 	exit 1
+}
+
+# emulator_broke NAME: whether the loss of that VM is the emulator's doing, and
+# how that is known.
+#
+# Only nested emulation is known to break (design notes: SVM under TCG with two
+# threads): a panic of the host, on which no code of ours runs in the kernel,
+# or a guest that is gone without a panic of its own. On Xen that is said of the
+# hypervisor, which runs no code of ours either, and of PVH guests; dom0 and PV
+# guests use no SVM, and are judged like plain ones. All else is a failure.
+emulator_broke() {
+	local kind=${VM_KIND[$1]}
+
+	if [[ -n ${VM_KIND[host]:-} ]] && console host | grep -q -E 'Kernel panic|corrupted stack end'; then
+		echo "the host panicked"
+	elif [[ -n ${VM_KIND[dom0]:-} ]] && console dom0 | grep -q 'Panic on CPU'; then
+		echo "the hypervisor panicked"
+	elif [[ $kind == nested || $kind == pvh ]] && ! alive "$1" && ! console "$1" | grep -q -E "$BAD_WORDS"; then
+		echo "the guest $1 is gone without a panic of its own"
+	else
+		return 1
+	fi
 }
 
 fault() {

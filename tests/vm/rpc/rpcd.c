@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rpc.h"
+
+static bool on_console;	/* of a Xen domain, else a virtio-serial port */
 
 static void die(const char *what)
 {
@@ -41,6 +44,23 @@ static void wait_for_client(void)
 	sigtimedwait(&set, NULL, &second);
 }
 
+/* On a console: undo what pvcon escapes. Returns how many bytes are left. */
+static ssize_t unescape(char *p, ssize_t n)
+{
+	static bool escaped;
+	ssize_t i, out = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!escaped && p[i] == RPC_ESCAPE) {
+			escaped = true;
+			continue;
+		}
+		p[out++] = escaped ? (char)(p[i] ^ RPC_FLIP) : p[i];
+		escaped = false;
+	}
+	return out;
+}
+
 static void read_full(int fd, void *buf, size_t len)
 {
 	char *p = buf;
@@ -49,6 +69,8 @@ static void read_full(int fd, void *buf, size_t len)
 		ssize_t n = read(fd, p, len);
 
 		if (n > 0) {
+			if (on_console)
+				n = unescape(p, n);
 			p += n;
 			len -= (size_t)n;
 		} else if (n == 0) {
@@ -80,15 +102,23 @@ static void write_full(int fd, const void *buf, size_t len)
 /* SIGIO is only ever waited for; what we run must not inherit that. */
 static int open_port(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	struct termios tio;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGIO);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (fd < 0 || fcntl(fd, F_SETOWN, getpid()) ||
-	    fcntl(fd, F_SETFL, O_RDWR | O_ASYNC))
+	if (fd < 0)
 		die(path);
+	on_console = !tcgetattr(fd, &tio);
+	if (on_console) {
+		cfmakeraw(&tio);
+		if (tcsetattr(fd, TCSANOW, &tio))
+			die(path);
+	} else if (fcntl(fd, F_SETOWN, getpid()) || fcntl(fd, F_SETFL, O_RDWR | O_ASYNC)) {
+		die(path);
+	}
 	return fd;
 }
 
@@ -195,6 +225,8 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	fd = open_port(argv[1]);
+	if (on_console)
+		send_frame(fd, 0, RPC_HELLO, NULL, 0);
 	for (;;) {
 		read_header(fd, &f);
 		if (f.type != RPC_RUN || f.len <= sizeof(seconds) || f.len > RPC_MAX)
