@@ -41,5 +41,5 @@ give_bench_module() {
 		tail -n 30 "$log" >&2
 		unmeasured "building $1 for kernel $KERNEL failed (log: $log)"
 	}
-	cp "$BUILD/$out/$1.ko" "$JOB/overlay/t/"
+	mkdir -p "$JOB/overlay-$KERNEL/t" && cp "$BUILD/$out/$1.ko" "$JOB/overlay-$KERNEL/t/"
 }

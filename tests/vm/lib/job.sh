@@ -15,12 +15,13 @@ rig_setup
 job_init
 cp "$RIG_DIR/guest-lib.sh" "$JOB/overlay/t/lib.sh"
 
-# give WHAT...: put built things into the guests' overlay, below /t. Modules
-# without debug information, as packages install them: it is nine tenths of the
-# file, and each load reads and checks all of it.
+# give WHAT...: put built things into the guests' overlay, below /t; modules into
+# that of the guests with this KERNEL, and without debug information, as packages
+# install them: it is nine tenths of the file, and each load reads all of it.
 give() {
 	local what
 
+	mkdir -p "$JOB/overlay-$KERNEL/t"
 	for what in "$@"; do
 		case $what in
 		product | test)
@@ -38,7 +39,7 @@ give() {
 }
 
 stripped() {
-	in_root strip --strip-debug -o "$(rig_path "$JOB")/overlay/t/$2" "/build/kmod/$1" ||
+	in_root strip --strip-debug -o "$(rig_path "$JOB")/overlay-$KERNEL/t/$2" "/build/kmod/$1" ||
 		die "could not strip $1"
 }
 
@@ -81,6 +82,22 @@ ask_groupd() {
 
 	for g in "$@"; do args+=" --socket $g=/run/$g.agent.sock"; done
 	on host "/build/rig/bin/tandem-groupd --once --timeout 20$args" >"$JOB/table" 2>"$JOB/table.err"
+}
+
+# below_numa DUMP: without the lines of NUMA levels
+below_numa() { grep -v -E ' (NUMA|NODE) ' <<<"$1"; }
+numa_only() { grep -E ' (NUMA|NODE) ' <<<"$1" | sed 's/domain[0-9]*/domain/'; }
+
+# check_flat DUMP CPUS WANTED-LLC LABEL: one FLAT domain for each CPU, with
+# exactly the flags of the variant, and nothing else below NUMA.
+check_flat() {
+	local flat
+
+	flat=$(below_numa "$1")
+	is "$(wc -l <<<"$flat")" "$2" "$4: one level for each CPU below NUMA"
+	is "$(awk '{ print $3 }' <<<"$flat" | sort -u)" FLAT "$4: its name is FLAT"
+	is "$(grep -c -E 'SD_SHARE_(LLC|PKG_RESOURCES)' <<<"$flat")" "$3" "$4: shared cache flag as the variant says"
+	is "$(grep -c -E 'SD_SHARE_CPUCAPACITY|SD_CLUSTER|SD_NUMA' <<<"$flat")" 0 "$4: no SMT, cluster or NUMA flag"
 }
 
 # cycles NAME BUILD COUNT: load flat and hinting, unload, COUNT times, beside

@@ -61,14 +61,18 @@ ports() {
 		printf '%s\n' -device virtserialport,chardev=agent,name=org.tandem.agent.0,id=agentport
 }
 
-# initrd KERNEL: the guest's image with the job's overlay behind it.
+# initrd KERNEL: the guest's image with the job's overlay behind it, and what is
+# for that kernel only.
 initrd() {
-	local out=$JOB/$1.initrd base
+	local out=$JOB/$1.initrd base dir
 
 	if [[ ! -e $out ]]; then
 		base=$(guest_image "$1") || return 1
-		pack "$JOB/overlay" "$JOB/overlay.cpio" || return 1
-		cat "$base/initrd" "$JOB/overlay.cpio" >"$out"
+		cp "$base/initrd" "$out" || return 1
+		for dir in "$JOB/overlay" "$JOB/overlay-$1"; do
+			[[ -d $dir ]] || continue
+			pack "$dir" "$JOB/overlay.cpio" && cat "$JOB/overlay.cpio" >>"$out" || return 1
+		done
 	fi
 	printf '%s\n' "$out"
 }
@@ -192,7 +196,7 @@ raw() {
 # A guest lives while its QEMU does (KVM), its pvcon (Xen).
 alive() {
 	case ${VM_KIND[$1]} in
-	nested | pv | pvh) raw "$(outer "$1")" 20 "kill -0 \$(cat /run/$1.pid)" 2>/dev/null ;;
+	nested | pv | pvh) raw "$(outer "$1")" 20 "kill -0 \$(cat /run/$1.pid)" >/dev/null 2>&1 ;;
 	*) kill -0 "${VM_PID[$1]}" 2>/dev/null ;;
 	esac
 }

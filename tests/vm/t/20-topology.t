@@ -12,22 +12,6 @@ domains() { in_guest p domains; }
 tandem() { on p "echo $2 >/sys/kernel/tandem/$1"; }
 value() { on p "cat /sys/kernel/tandem/$1"; }
 
-# below_numa DUMP: without the lines of NUMA levels
-below_numa() { grep -v -E ' (NUMA|NODE) ' <<<"$1"; }
-numa_only() { grep -E ' (NUMA|NODE) ' <<<"$1" | sed 's/domain[0-9]*/domain/'; }
-
-# check_flat DUMP CPUS WANTED-LLC LABEL: one FLAT domain for each CPU, with
-# exactly the flags of the variant, and nothing else below NUMA.
-check_flat() {
-	local flat
-
-	flat=$(below_numa "$1")
-	is "$(wc -l <<<"$flat")" "$2" "$4: one level for each CPU below NUMA"
-	is "$(awk '{ print $3 }' <<<"$flat" | sort -u)" FLAT "$4: its name is FLAT"
-	is "$(grep -c -E 'SD_SHARE_(LLC|PKG_RESOURCES)' <<<"$flat")" "$3" "$4: shared cache flag as the variant says"
-	is "$(grep -c -E 'SD_SHARE_CPUCAPACITY|SD_CLUSTER|SD_NUMA' <<<"$flat")" 0 "$4: no SMT, cluster or NUMA flag"
-}
-
 # story LABEL CPUS: the whole sequence in the guest that is up
 story() {
 	local label=$1 cpus=$2 before flat llc part flatpart
