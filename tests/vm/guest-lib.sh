@@ -5,14 +5,14 @@ D=/sys/kernel/debug/sched/domains
 S=/sys/kernel/tandem
 
 # domains: every sched domain of every CPU, a line each: CPU, level, name, span,
-# flags. The span comes from /proc/schedstat, whose format gained the name.
+# flags. The span comes from /proc/schedstat, whose format gained the name. With
+# few processes: making one is what costs in a PV guest.
 domains() {
-	for c in $(ls $D | sort); do
-		for d in $(ls $D/$c | sort); do
-			span=$(awk -v c="$c" -v d="$d" '/^cpu/ { in_c = ($1 == c) }
-				in_c && $1 == d { print ($2 ~ /^[0-9a-f,]+$/ ? $2 : $3) }' /proc/schedstat)
-			echo "$c $d $(cat $D/$c/$d/name) span=$span flags=$(cat $D/$c/$d/flags)"
-		done
+	awk '/^cpu/ { c = $1 } /^domain/ { print c, $1, ($2 ~ /^[0-9a-f,]+$/ ? $2 : $3) }' /proc/schedstat | sort |
+	while read -r c d span; do
+		read -r name <$D/$c/$d/name
+		read -r flags <$D/$c/$d/flags
+		echo "$c $d $name span=$span flags=$flags"
 	done
 }
 
@@ -42,3 +42,47 @@ leftovers() {
 	cat /sys/devices/system/cpu/hotplug/states | grep tandem
 	true
 }
+
+# busy SECONDS CLASS: three threads that contend for a lock, beside a loop, for
+# that long; it goes on by itself, because a busy guest answers slowly. Then
+# busy_result prints a line: how often it looked, how often the gate was open, how
+# many vCPUs it saw preempted in all, and the highest permille of steal.
+busy() {
+	rm -f /tmp/busy
+	insmod /t/lockload.ko class=$2 threads=3 hold_us=300 gap_us=100 || return
+	echo "while :; do :; done" >/tmp/spin.sh
+	sh /tmp/spin.sh >/dev/null 2>&1 </dev/null &
+	echo $! >/tmp/spin
+	echo ". /t/lib.sh; look $1" >/tmp/look.sh
+	nice -n -19 sh /tmp/look.sh >/dev/null 2>&1 </dev/null &
+}
+
+# what busy runs, before all else in the queue, and with one process a look
+look() {
+	looks=0 open=0 preempted=0 most=0
+	read -r up rest </proc/uptime
+	end=$((${up%.*} + $1))
+	while [ ${up%.*} -lt $end ]; do
+		looks=$((looks + 1))
+		usleep 100000
+		read -r up rest </proc/uptime
+		[ -e $S/gate/state ] || continue
+		read -r v <$S/gate/state
+		[ $v != open ] || open=$((open + 1))
+		read -r v <$S/gate/steal_permille
+		[ $v -le $most ] || most=$v
+		for f in $S/vcpu/cpu*/preempted; do
+			read -r v <$f
+			preempted=$((preempted + v))
+		done
+	done
+	kill $(cat /tmp/spin)
+	rmmod lockload
+	echo $looks $open $preempted $most >/tmp/busy.new
+	mv /tmp/busy.new /tmp/busy
+}
+
+busy_result() { wait_for 120 test -e /tmp/busy && cat /tmp/busy; }
+
+# sum FILE...: of the numbers in them (busybox awk's %d has 32 bits)
+sum() { cat "$@" | awk '{ s += $1 } END { printf "%.0f\n", s }'; }

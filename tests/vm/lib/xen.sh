@@ -94,7 +94,6 @@ build_dom0_image() {
 	cp /bin/rpcd /bin/pvcon /root/run/
 	# what guest-lib.sh takes from busybox and the root has not
 	ln -s busybox /root/usr/bin/usleep
-	ln -s rig/overlay/t /root/t
 	mkdir -p /root/run/xen /root/run/xenstored /root/var/lib/xen /root/var/lib/xenstored /root/var/log/xen
 	export PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8
 	chroot /root xenstored --pid-file /run/xenstored.pid || echo "rig: no xenstored"
@@ -136,6 +135,8 @@ xen_start() {
 		-virtfs "local,path=$dir,mount_tag=job,security_model=none,multidevs=remap" \
 		$(ports dom0 "$dir")
 	wait_up dom0
+	# what "give" gave to guests is there, too
+	on dom0 "mkdir /t; cp /rig/overlay/t/* /rig/overlay-$kernel/t/* /t/ 2>/dev/null"
 	on dom0 'xl sched-credit2 -d Domain-0 -w 4096' || die "dom0 has no working xl: $(on dom0 'xl info 2>&1' | tail -n 3)"
 }
 
@@ -165,14 +166,14 @@ domu_boot() {
 	vmlinux=$(uncompressed "$kernel") || die "no kernel $kernel"
 	VM_KIND[$name]=$kind
 	VM_SEEN[$name]=0
-	# tsc_mode: emulating the TSC makes booting nine times slower
+	# tsc_mode: emulating the TSC makes booting nine times slower.
 	cat >"$JOB/$name.cfg" <<-CONF
 	name = "$name"
 	type = "$kind"
 	kernel = "$(rig_path "$vmlinux")/vmlinux"
 	ramdisk = "/rig/$(basename "$image")"
 	extra = "console=hvc0 quiet panic=-1 cryptomgr.notests sched_verbose $append"
-	memory = ${GUEST_MB:-384}
+	memory = ${GUEST_MB:-256}
 	vcpus = $vcpus
 	tsc_mode = "native"
 	on_poweroff = "destroy"
