@@ -30,7 +30,7 @@ FUZZ_SECONDS ?= 10
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help module agent unit unit-run fuzz style check check-fast demo bench clean distclean prereq
+.PHONY: all help module agent unit unit-run fuzz style check check-fast demo demo-xen bench clean distclean prereq
 
 all: module agent ## build the module for the running kernel (or KDIR=...) and the userspace
 
@@ -104,6 +104,9 @@ check: ## everything: unit tests, fuzzers, style, VM tests on real hosts in the 
 
 demo: ## the main job from a fresh machine: two guests on an overcommitted KVM host
 	@tests/vm/demo
+
+demo-xen: ## the same on a Xen host, two PV guests of four vCPUs on two pCPUs
+	@tests/vm/demo-xen
 
 bench: ## run one benchmark: make bench B=cost
 	@tests/bench/run '$(B)'
