@@ -10,7 +10,13 @@
 #   talk.pl qmp SOCKET COMMAND...        speak QMP; prints the answers
 #   talk.pl watch SOCKET SECONDS         ask groupd often; a line for each report
 #                                        seen: MS SEQ STATE REPORTS
-#   talk.pl flat <JSON                   the first guest's report as "KEY VALUE"
+#   talk.pl flat [GUEST] <JSON           the first guest's report as "KEY VALUE", or
+#                                        all that is known of the one of that name
+#   talk.pl xs put PATH <DATA            in a Xen guest: write a node
+#   talk.pl xs fill PATH COUNT           make so many nodes below, as far as it goes;
+#                                        100 in a folder, as a node has room for some 500
+#   talk.pl xs flood PATH SECONDS        write a node again and again
+#                                        each prints "N written" and the error, if any
 use strict;
 use warnings;
 
@@ -109,6 +115,44 @@ sub watch {
 	}
 }
 
+# One xenstore request, by the wire protocol (xen/io/xs_wire.h); returns the error
+# that xenstored answers with, or nothing.
+sub xs_write {
+	my ($bus, $path, $value) = @_;
+	my $body = "$path\0$value";
+
+	# type XS_WRITE, request, transaction, length
+	syswrite($bus, pack('L4', 11, 0, 0, length $body) . $body) or return "write: $!";
+	for (;;) {
+		sysread($bus, my $head, 16) or return "read: $!";
+		my ($type, undef, undef, $len) = unpack('L4', $head);
+		my $answer = '';
+
+		while (length $answer < $len) {
+			sysread($bus, $answer, $len - length $answer, length $answer) or return "read: $!";
+		}
+		# XS_ERROR
+		return $type == 16 ? unpack('Z*', $answer) : undef;
+	}
+}
+
+sub xs {
+	my ($how, $path, $n) = @_;
+	my ($done, $error) = (0);
+	my $data = $how eq 'put' ? do { local $/; <STDIN> } // '' : '';
+
+	open(my $bus, '+<', '/dev/xen/xenbus') or die "talk: /dev/xen/xenbus: $!\n";
+	binmode $bus;
+	my $end = time + ($n // 0) + 1;
+	for (;;) {
+		last if $how eq 'put' && $done || $how eq 'fill' && $done >= $n || $how eq 'flood' && time >= $end;
+		$error = xs_write($bus, $how eq 'fill' ? sprintf('%s/%d/%d', $path, $done / 100, $done) : $path, $how eq 'put' ? $data : "garbage $done");
+		last if defined $error;
+		$done++;
+	}
+	print "$done written", defined $error ? ": $error" : '', "\n";
+}
+
 sub flat {
 	require JSON::PP;
 	my $j = JSON::PP->new->decode(do { local $/; <STDIN> });
@@ -123,10 +167,16 @@ sub flat {
 			printf "%s %s\n", $name, defined $v ? $v : 'null';
 		}
 	};
+	if (@_) {
+		my ($guest) = grep { $_->{name} eq $_[0] } @{$j->{guests}};
+		$walk->('', $guest // {});
+		return;
+	}
 	$walk->('', exists $j->{guests} ? $j->{guests}[0]{report} : $j);
 }
 
 my $what = shift // '';
-my %do = (say => \&say_it, deaf => \&deaf, qmp => \&qmp, watch => \&watch, flat => \&flat);
+my %do = (say => \&say_it, deaf => \&deaf, qmp => \&qmp, watch => \&watch, flat => \&flat,
+	xs => \&xs);
 die "usage: see the head of talk.pl\n" if !$do{$what};
 $do{$what}->(@ARGV);
