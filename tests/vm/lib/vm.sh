@@ -218,6 +218,10 @@ console() {
 	esac | tr -d '\r\000'
 }
 
+# console_has NAME REGEX. Not by grep -q, which may end before all is written to
+# it: then the pipe fails, and what is there counts as not there.
+console_has() { [[ -n $(console "$1" | grep -E "$2") ]]; }
+
 # lost NAME WHY: the VM is gone or hangs. Say what it said last, judge, end.
 lost() {
 	local name=$1 why=$2 outer reason
@@ -241,17 +245,20 @@ lost() {
 # Only nested emulation is known to break (design notes: SVM under TCG with two
 # threads): a panic of the host, on which no code of ours runs in the kernel,
 # or a guest that is gone without a panic of its own. On Xen that is said of the
-# hypervisor, which runs no code of ours either, and of PVH guests; dom0 and PV
-# guests use no SVM, and are judged like plain ones. All else is a failure.
+# hypervisor, which runs no code of ours either, and of PVH guests, also when one
+# panics that has not our module; dom0 and PV guests use no SVM, and are judged
+# like plain ones. All else is a failure.
 emulator_broke() {
 	local kind=${VM_KIND[$1]}
 
-	if [[ -n ${VM_KIND[host]:-} ]] && console host | grep -q -E 'Kernel panic|corrupted stack end'; then
+	if [[ -n ${VM_KIND[host]:-} ]] && console_has host 'Kernel panic|corrupted stack end'; then
 		echo "the host panicked"
-	elif [[ -n ${VM_KIND[dom0]:-} ]] && console dom0 | grep -q 'Panic on CPU'; then
+	elif [[ -n ${VM_KIND[dom0]:-} ]] && console_has dom0 'Panic on CPU'; then
 		echo "the hypervisor panicked"
-	elif [[ $kind == nested || $kind == pvh ]] && ! alive "$1" && ! console "$1" | grep -q -E "$BAD_WORDS"; then
+	elif [[ $kind == nested || $kind == pvh ]] && ! alive "$1" && ! console_has "$1" "$BAD_WORDS"; then
 		echo "the guest $1 is gone without a panic of its own"
+	elif [[ $kind == pvh ]] && console_has "$1" 'Kernel panic' && ! console_has "$1" 'Modules linked in:.*tandem'; then
+		echo "the PVH guest $1 panicked without our module"
 	else
 		return 1
 	fi

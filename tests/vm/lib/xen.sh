@@ -204,3 +204,51 @@ domu_restore() {
 		xl restore -p /run/$1.save >/run/$1.xl 2>&1 & attach $1 \$! ready || { cat /run/$1.xl; exit 1; }
 		rm /run/$1.save"
 }
+
+# --- what the tests of Xen guests share -------------------------------------------
+
+# steal NAME: jiffies that its kernel counts
+steal() { on "$1" "awk '/^cpu / { print \$9 }' /proc/stat"; }
+
+# value NAME FILE, tandem NAME FILE VALUE: of the module's sysfs folder
+value() { on "$1" "cat /sys/kernel/tandem/$2"; }
+tandem() { on "$1" "echo $3 >/sys/kernel/tandem/$2"; }
+
+declare -A BEFORE=()	# name -> its domains as xen_topology found them
+
+# xen_topology NAME CPUS HYPERVISOR: the module is loaded; as found, flat, flat with
+# a shared cache, restored, and flat again
+xen_topology() {
+	local name=$1 cpus=$2 before flat
+
+	before=$(in_guest "$name" domains)
+	note "$name: $(awk '{ print $3 }' <<<"$before" | sort | uniq -c | tr -s ' \n' ' ')"
+	like "$before" "SD_SHARE_(LLC|PKG_RESOURCES|CPUCAPACITY)" "$name: there is something to flatten"
+	try "$name: loads" on "$name" 'insmod /t/product.ko flatten=off hints=off'
+	is "$(value "$name" hypervisor)" "$3" "$name: hypervisor is $3"
+	like "$(value "$name" features)" "steal-time" "$name: Xen offers steal time"
+	like "$(value "$name" features)" "preempted" "$name: and who is preempted"
+	is "$(in_guest "$name" domains)" "$before" "$name: loading alone changes no domain"
+	# no vCPU's topology is true on Xen: auto does not wait for steal
+	tandem "$name" topology/flatten auto
+	is "$(value "$name" topology/state)" flat "$name: auto means flat"
+	flat=$(in_guest "$name" domains)
+	check_flat "$flat" "$cpus" 0 "$name flat"
+	tandem "$name" topology/variant flat-llc
+	check_flat "$(in_guest "$name" domains)" "$cpus" "$cpus" "$name flat-llc"
+	tandem "$name" topology/flatten off
+	is "$(in_guest "$name" domains)" "$before" "$name: off restores every domain"
+	tandem "$name" topology/variant flat
+	tandem "$name" topology/flatten on
+	is "$(in_guest "$name" domains)" "$flat" "$name: as flat as before"
+	BEFORE[$name]=$before
+}
+
+# xen_unload NAME: what xen_topology found is restored, nothing left, nothing bad said
+xen_unload() {
+	try "$1: unloads while flat" on "$1" 'rmmod tandem'
+	is "$(in_guest "$1" domains)" "${BEFORE[$1]}" "$1: unloading restores every domain"
+	is "$(in_guest "$1" leftovers)" "" "$1: nothing outlives the module"
+	try "$1: clean log" clean_log "$1"
+	self_check "$1"
+}

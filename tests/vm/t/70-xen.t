@@ -10,13 +10,10 @@
 
 OTHER=${OTHER:-6.1}
 LOAD_SECONDS=${LOAD_SECONDS:-8}
-declare -A K=([g1]=$KERNEL [g2]=$OTHER) BEFORE=()
+declare -A K=([g1]=$KERNEL [g2]=$OTHER)
 G="g1 g2"
 
 for k in "$KERNEL" "$OTHER"; do KERNEL=$k give product lockload; done
-
-value() { on "$1" "cat /sys/kernel/tandem/$2"; }
-tandem() { on "$1" "echo $3 >/sys/kernel/tandem/$2"; }
 
 # busy CLASS: both guests, for the same time; what each then says is in SEEN
 declare -A SEEN=()
@@ -27,47 +24,10 @@ busy() {
 	on dom0 "sleep $LOAD_SECONDS"
 	for g in $G; do SEEN[$g]=$(T=150 in_guest "$g" busy_result); done
 }
-steal() { on "$1" "awk '/^cpu / { print \$9 }' /proc/stat"; }
-
-# topology NAME CPUS HYPERVISOR: found, flat, flat with a shared cache, restored
-topology() {
-	local name=$1 cpus=$2 before flat
-
-	before=$(in_guest "$name" domains)
-	note "$name: $(awk '{ print $3 }' <<<"$before" | sort | uniq -c | tr -s ' \n' ' ')"
-	like "$before" "SD_SHARE_(LLC|PKG_RESOURCES|CPUCAPACITY)" "$name: there is something to flatten"
-	try "$name: loads" on "$name" 'insmod /t/product.ko flatten=off hints=off'
-	is "$(value "$name" hypervisor)" "$3" "$name: hypervisor is $3"
-	like "$(value "$name" features)" "steal-time" "$name: Xen offers steal time"
-	like "$(value "$name" features)" "preempted" "$name: and who is preempted"
-	is "$(in_guest "$name" domains)" "$before" "$name: loading alone changes no domain"
-	# no vCPU's topology is true on Xen: auto does not wait for steal
-	tandem "$name" topology/flatten auto
-	is "$(value "$name" topology/state)" flat "$name: auto means flat"
-	flat=$(in_guest "$name" domains)
-	check_flat "$flat" "$cpus" 0 "$name flat"
-	tandem "$name" topology/variant flat-llc
-	check_flat "$(in_guest "$name" domains)" "$cpus" "$cpus" "$name flat-llc"
-	tandem "$name" topology/flatten off
-	is "$(in_guest "$name" domains)" "$before" "$name: off restores every domain"
-	tandem "$name" topology/variant flat
-	tandem "$name" topology/flatten on
-	is "$(in_guest "$name" domains)" "$flat" "$name: as flat as before"
-	BEFORE[$name]=$before
-}
-
-# unload NAME: restored, nothing left, nothing bad said
-unload() {
-	try "$1: unloads while flat" on "$1" 'rmmod tandem'
-	is "$(in_guest "$1" domains)" "${BEFORE[$1]}" "$1: unloading restores every domain"
-	is "$(in_guest "$1" leftovers)" "" "$1: nothing outlives the module"
-	try "$1: clean log" clean_log "$1"
-	self_check "$1"
-}
 
 xen_start 2 "$KERNEL"
-topology dom0 2 xen-dom0
-unload dom0
+xen_topology dom0 2 xen-dom0
+xen_unload dom0
 
 for g in $G; do domu_boot "$g" "${K[$g]}" pv 4; done
 for g in $G; do wait_up "$g"; done
@@ -83,11 +43,12 @@ for g in $G; do
 	try "control: clean log in $g" clean_log "$g"
 done
 
-for g in $G; do topology "$g" 4 xen-pv; done
+for g in $G; do xen_topology "$g" 4 xen-pv; done
 
 # With one emulator thread for two pCPUs a vCPU that wakes up waits until that
-# thread comes to its pCPU, and Xen counts that as steal: 3 % in an idle
-# guest, and more where two vCPUs work. So the gate's threshold is between that and a busy one's 70 to 80 %.
+# thread comes to its pCPU, and Xen counts that as steal: 3 % in an idle guest, and
+# more where two vCPUs work. The gate's threshold is between that and the 70 to
+# 80 % of a busy one.
 OPEN=400
 
 # overcommitted: what the module shows moves with what the kernel counts
@@ -169,6 +130,6 @@ above "$(on g1 'cat /sys/kernel/tandem/vcpu/cpu0/steal_ns')" -1 "g1: steal can b
 try "g1: variant flat-llc after the restore" tandem g1 topology/variant flat-llc
 check_flat "$(in_guest g1 domains)" 4 4 "g1 flat-llc, restored"
 
-for g in $G; do unload "$g"; done
+for g in $G; do xen_unload "$g"; done
 self_check dom0
 tap_done
