@@ -103,7 +103,7 @@ check_flat() {
 # cycles NAME BUILD COUNT: load flat and hinting, unload, COUNT times, beside
 # lock contention and hackbench; both variants by turns. A cycle waits for some
 # ten RCU grace periods and decompresses many symbols, and the load takes all the
-# CPU there is: so it comes first in the queue, and after the first 20 cycles the
+# CPU there is: so it comes first in the queue, and after the first 5 cycles the
 # grace periods are expedited.
 cycles() {
 	# KiB: what slabs of hackbench and others come to, and a leak a cycle
@@ -116,7 +116,7 @@ cycles() {
 		while [ \$i -lt $3 ]; do
 			[ \$i -ne 10 ] || { echo 3 >/proc/sys/vm/drop_caches
 				awk '/SUnreclaim/ { print \$2 }' /proc/meminfo >/tmp/mem0; }
-			[ \$i -ne 20 ] || echo 1 >/sys/kernel/rcu_expedited
+			[ \$i -ne 5 ] || echo 1 >/sys/kernel/rcu_expedited
 			[ \$((i % 20)) -ne 0 ] || echo \# cycle \$i at \$(cat /proc/uptime)
 			v=flat; [ \$((i % 2)) = 0 ] || v=flat-llc
 			nice -n -19 insmod /t/$2.ko flatten=on hints=on variant=\$v || exit 2
