@@ -120,6 +120,8 @@ xen_start() {
 	vmlinux=$(uncompressed "$kernel") || die "no kernel $kernel"
 	dir=$(rig_path "$JOB")
 	VM_KIND[dom0]=dom0
+	# dom0's tools take their time while domUs are busy, or other jobs here
+	((T >= 240)) || T=240
 	# thread=single: pCPUs that wait for each other (Xen flushes TLBs by IPI) cost
 	# three times the CPU time as two threads, once there are not two idle cores
 	# for them; one thread goes on to the other pCPU at each "pause".
