@@ -205,6 +205,43 @@ static inline void test_late_cb(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 }
 
+/* What is logged between the two goes to a file below a directory, to be looked at. */
+static char *test_log_path __attribute__((unused));
+static int test_log_stderr __attribute__((unused));
+
+static inline void test_log_begin(const char *dir)
+{
+	int fd;
+
+	assert_true(asprintf(&test_log_path, "%s/log", dir) > 0);
+	fd = open(test_log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	test_log_stderr = dup(STDERR_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+static inline void test_log_end(void)
+{
+	dup2(test_log_stderr, STDERR_FILENO);
+	close(test_log_stderr);
+	free(test_log_path);
+}
+
+/* How often do the words stand in it? */
+static inline long test_logged(const char *words)
+{
+	static char text[1 << 20];
+	FILE *f = fopen(test_log_path, "r");
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
+	long count = 0;
+
+	fclose(f);
+	text[n] = '\0';
+	for (char *p = text; (p = strstr(p, words)); p++)
+		count++;
+	return count;
+}
+
 /* Runs the event loop until a condition holds; fails when it never does. */
 #define run_until(loop, condition) do { \
 	int64_t until_ms_ = clock_ms() + TEST_PATIENCE_MS; \

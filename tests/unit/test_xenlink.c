@@ -18,23 +18,6 @@ static struct ev_loop *loop;
 static struct agent agent;
 static struct fakestore fake;
 static struct json_tokener *tok;
-static char *log_path;
-static int saved_stderr;
-
-/* What is logged goes to a file, to be looked at. */
-static long logged(const char *words)
-{
-	static char text[1 << 20];
-	FILE *f = fopen(log_path, "r");
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
-	long count = 0;
-
-	fclose(f);
-	text[n] = '\0';
-	for (char *p = text; (p = strstr(p, words)); p++)
-		count++;
-	return count;
-}
 
 static void start(const char *transport)
 {
@@ -50,15 +33,9 @@ static void start(const char *transport)
 
 static int setup(void **state)
 {
-	int fd;
-
 	(void)state;
 	dir = test_dir();
-	assert_true(asprintf(&log_path, "%s/log", dir) > 0);
-	fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	saved_stderr = dup(STDERR_FILENO);
-	dup2(fd, STDERR_FILENO);
-	close(fd);
+	test_log_begin(dir);
 	test_root(dir, 100, 500, 70);
 	test_write(dir, "sys/hypervisor/type", "xen\n");
 	tok = json_reader_new(JSON_DEPTH_MAX);
@@ -75,9 +52,7 @@ static int teardown(void **state)
 	ev_loop_destroy(loop);
 	json_tokener_free(tok);
 	fake_stop(&fake);
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	free(log_path);
+	test_log_end();
 	test_rm(dir);
 	return 0;
 }
@@ -185,7 +160,7 @@ static void obeys(void **state)
 	/* Not valid: as if it said nothing, with a line. */
 	fake_write(&fake, HOME "control/tandem/topology", "pinnd\x1b[2J");
 	run_until(loop, module_told("none"));
-	assert_int_equal(logged("topology = 'pinnd\\x1b[2J' is not valid, accepted: pinned or trusted"), 1);
+	assert_int_equal(test_logged("topology = 'pinnd\\x1b[2J' is not valid, accepted: pinned or trusted"), 1);
 	/* Everything is taken back. */
 	fake_rm(&fake, HOME "control/tandem");
 	run_until(loop, stored().period_ms == 60000);
@@ -226,12 +201,12 @@ static void module_without_the_file(void **state)
 	test_module(dir);
 	agent_tick(&agent);
 	fake_write(&fake, HOME "control/tandem/topology", "pinned");
-	run_until(loop, logged("cannot tell the module that the host says pinned") == 1);
+	run_until(loop, test_logged("cannot tell the module that the host says pinned") == 1);
 	agent_tick(&agent);
 	fake_write(&fake, HOME "control/tandem/topology", "trusted");
 	run_until(loop, !strcmp(agent.said.topology, "trusted"));
 	agent_tick(&agent);
-	assert_int_equal(logged("cannot tell the module"), 1);
+	assert_int_equal(test_logged("cannot tell the module"), 1);
 }
 
 /* A dom0 that speaks to the socket has no home there. */
@@ -274,15 +249,15 @@ static void refused(void **state)
 			agent_tick(&agent);
 			run_until(loop, agent.link->dropped == n);
 		}
-		assert_int_equal(logged(tests[i].line), 1);
+		assert_int_equal(test_logged(tests[i].line), 1);
 		fake_write(&fake, "/fake/error", "");
 		agent.pushed.valid = false;
 		agent_tick(&agent);
 		run_until(loop, stored().seq == agent.sample->report.seq);
-		run_until(loop, logged("can be written again") == (long)i + 1);
+		run_until(loop, test_logged("can be written again") == (long)i + 1);
 		assert_int_equal(stored().dropped, 3);
 	}
-	assert_int_equal(logged("connection to xenstored was lost"), 0);
+	assert_int_equal(test_logged("connection to xenstored was lost"), 0);
 }
 
 /* The host's nodes cannot be read, or watched. */
@@ -293,7 +268,7 @@ static void control_refused(void **state)
 	fake_write(&fake, "/fake/error", HOME "control EACCES");
 	start("auto");
 	run_until(loop, stored().seq == 1);
-	assert_int_equal(logged("cannot watch control/tandem: Permission denied"), 1);
+	assert_int_equal(test_logged("cannot watch control/tandem: Permission denied"), 1);
 }
 
 static void restarted(void **state)
@@ -307,15 +282,15 @@ static void restarted(void **state)
 	agent_tick(&agent);
 	run_until(loop, !agent.xen.connected);
 	agent_tick(&agent);
-	run_until(loop, logged("cannot connect: ") == 1);
+	run_until(loop, test_logged("cannot connect: ") == 1);
 	fake_restart(&fake);
 	run_until(loop, stored().seq == agent.sample->report.seq);
 	/* What it has forgotten is not said any more; and it is watched again. */
 	run_until(loop, stored_group(""));
 	fake_write(&fake, HOME "control/tandem/group", "db");
 	run_until(loop, stored_group("db"));
-	assert_int_equal(logged("connection to xenstored was lost"), 1);
-	assert_int_equal(logged("xenstore: connected"), 2);
+	assert_int_equal(test_logged("connection to xenstored was lost"), 1);
+	assert_int_equal(test_logged("xenstore: connected"), 2);
 }
 
 static int threads(void)
@@ -353,11 +328,11 @@ static void hangs(void **state)
 	atomic_fetch_sub(&base()->busy_ms, XSWORK_SLOW_MS);
 	agent_tick(&agent);
 	agent_tick(&agent);
-	assert_int_equal(logged("no answer from xenstored for 5 s (writing a node)"), 1);
+	assert_int_equal(test_logged("no answer from xenstored for 5 s (writing a node)"), 1);
 	kill(fake.pid, SIGCONT);
 	run_until(loop, stored().seq == 8);
 	agent_tick(&agent);
-	assert_int_equal(logged("xenstored answers again"), 1);
+	assert_int_equal(test_logged("xenstored answers again"), 1);
 
 	kill(fake.pid, SIGSTOP);
 	agent.pushed.valid = false;
@@ -366,7 +341,7 @@ static void hangs(void **state)
 	start_ms = clock_ms();
 	agent_stop(&agent);
 	assert_in_range(clock_ms() - start_ms, 900, 5000);
-	assert_int_equal(logged("ending without it"), 1);
+	assert_int_equal(test_logged("ending without it"), 1);
 	/* The thread that was left ends by itself, and leaves alone what the next one makes. */
 	start("auto");
 	kill(fake.pid, SIGCONT);
@@ -465,15 +440,15 @@ static void host_floods(void **state)
 	run_until(loop, stored().seq == 1);
 	memset(big, 'x', sizeof(big));
 	fake_write_n(&fake, HOME "control/tandem/group", big, sizeof(big));
-	run_until(loop, logged("group = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' is not valid") == 1);
+	run_until(loop, test_logged("group = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' is not valid") == 1);
 	fake_write_n(&fake, HOME "control/tandem/group", "a\0b", 3);
-	run_until(loop, logged("group = 'a' is not valid") == 1);
+	run_until(loop, test_logged("group = 'a' is not valid") == 1);
 	fake_write(&fake, "/fake/flood", HOME "control/tandem/group 20000");
 	fake_write(&fake, "/fake/flood", HOME "control/tandem/x/y 20000");
 	fake_write(&fake, HOME "control/tandem/group", "last");
 	run_until(loop, !strcmp(agent.said.group, "last"));
 	assert_true(fake_count(&fake, "/fake/reads") < 200);
-	assert_true(logged("is not valid") <= 9);
+	assert_true(test_logged("is not valid") <= 9);
 }
 
 static void no_xenstored(void **state)
@@ -483,7 +458,7 @@ static void no_xenstored(void **state)
 	fake_kill(&fake);
 	start("auto");
 	agent_tick(&agent);
-	run_until(loop, logged("cannot connect: No such file or directory") == 1);
+	run_until(loop, test_logged("cannot connect: No such file or directory") == 1);
 	assert_false(agent.xen.connected);
 	fake_restart(&fake);
 	run_until(loop, stored().seq == 2);

@@ -12,35 +12,14 @@ static char control[128];
 static struct ev_loop *loop;
 static struct groupd gd;
 static struct fakestore fake;
-static char *log_path;
-static int saved_stderr;
-
-static long logged(const char *words)
-{
-	static char text[1 << 20];
-	FILE *f = fopen(log_path, "r");
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
-	long count = 0;
-
-	fclose(f);
-	text[n] = '\0';
-	for (char *p = text; (p = strstr(p, words)); p++)
-		count++;
-	return count;
-}
 
 static int setup(void **state)
 {
 	struct groupd_conf conf;
-	int fd;
 
 	(void)state;
 	dir = test_dir();
-	assert_true(asprintf(&log_path, "%s/log", dir) > 0);
-	fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	saved_stderr = dup(STDERR_FILENO);
-	dup2(fd, STDERR_FILENO);
-	close(fd);
+	test_log_begin(dir);
 	snprintf(control, sizeof(control), "%s/groupd.sock", dir);
 	loop = ev_loop_new(EVFLAG_NOENV);
 	fake_start(&fake, dir, -1);
@@ -58,9 +37,7 @@ static int teardown(void **state)
 	groupd_stop(&gd);
 	ev_loop_destroy(loop);
 	fake_stop(&fake);
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	free(log_path);
+	test_log_end();
 	test_rm(dir);
 	return 0;
 }
@@ -265,7 +242,7 @@ static void hostile(void **state)
 	send_report(2, 1);
 	run_until(loop, reports_of("bad") == 1);
 	assert_int_equal(fake_count(&fake, "/fake/dirs"), 0);
-	assert_true(logged("guest bad: ") <= 4);
+	assert_true(test_logged("guest bad: ") <= 4);
 }
 
 /* However much it writes, xenstored sends no more than a few events: the node is not watched. */
@@ -302,7 +279,7 @@ static void flood(void **state)
 	assert_true((long)g->now.malformed <= 10 + 10 * took_s);
 	assert_int_equal(guest_find(&gd, "good")->now.limited, 0);
 	assert_true(fake_count(&fake, "/fake/reads") - reads < 50 + 20 * took_s);
-	assert_true(logged("guest bad: ") <= 4);
+	assert_true(test_logged("guest bad: ") <= 4);
 	send_report(2, 1);
 	run_until(loop, reports_of("bad") == 1);
 }
@@ -364,7 +341,7 @@ static void restarted(void **state)
 	create(9, "new");
 	run_until(loop, state_of("new") == GUEST_WAITING);
 	/* One line for the connection, and one for each guest. */
-	assert_int_equal(logged("connection to xenstored was lost"), 1 + 3);
+	assert_int_equal(test_logged("connection to xenstored was lost"), 1 + 3);
 }
 
 /* xenstored does not answer: everything else goes on, and stopping works. */
@@ -419,7 +396,7 @@ static void limits(void **state)
 	for (int i = 1; i <= 5; i++)
 		create(i, NULL);
 	run_until(loop, gd.count == 3);
-	run_until(loop, logged("more than 3 domains, not added") == 1);
+	run_until(loop, test_logged("more than 3 domains, not added") == 1);
 	/* One goes, another gets its place. */
 	destroy(1);
 	run_until(loop, gd.count == 3 && domid_of("domain-1") < 0);
@@ -460,7 +437,7 @@ static void odd_entries(void **state)
 	groupd_stop(&gd);
 	fake_write(&fake, "/fake/error", "@ EACCES");
 	assert_true(groupd_start(&gd, loop, &conf, true));
-	run_until(loop, logged("cannot watch @introduceDomain: Permission denied: domains are followed in dom0 only") == 1);
+	run_until(loop, test_logged("cannot watch @introduceDomain: Permission denied: domains are followed in dom0 only") == 1);
 }
 
 /* The list of domains is refused for a while. */
@@ -472,7 +449,7 @@ static void list_refused(void **state)
 	groupd_stop(&gd);
 	fake_write(&fake, "/fake/error", "/local/domain ENOMEM");
 	assert_true(groupd_start(&gd, loop, &conf, true));
-	run_until(loop, logged("cannot list /local/domain: Cannot allocate memory, trying again") == 1);
+	run_until(loop, test_logged("cannot list /local/domain: Cannot allocate memory, trying again") == 1);
 	assert_false(groupd_all_answered(&gd, false));
 	fake_write(&fake, "/fake/error", "");
 	run_until(loop, state_of("Domain-0") == GUEST_WAITING);
@@ -495,8 +472,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(found_and_shown), TEST(names), TEST(hostile), TEST(flood), TEST(greatest_rate),
-		TEST(dom0_comes_late), TEST(restarted), TEST(hangs), TEST(limits), TEST(odd_entries), TEST(list_refused),
-		TEST(asked_for),
+		TEST(dom0_comes_late), TEST(restarted), TEST(hangs), TEST(limits), TEST(odd_entries),
+		TEST(list_refused), TEST(asked_for),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
